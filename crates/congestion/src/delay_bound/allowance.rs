@@ -1,6 +1,14 @@
 //! [`Allowance`]: the bytes that the bottleneck may queue.
+//!
+//! A queue overflows in two ways. This flow grows beyond it by half of the buffer in a round trip: then it
+//! loses more than 2 % of a round. Or the queue is full and somebody adds a packet per round trip, which is
+//! how rivals like CUBIC or Reno grow: then each flow loses a packet now and then, and CUBIC yields to its
+//! own. Such a loss differs from the channel's by the queue that it meets, which is as long as at the last
+//! overflow. The queue is a rival's too if this flow gets less of the link than it did in the last minute:
+//! alone it gets the same rate whenever a queue stands.
 
 use msctp_units::{Span, Time};
+use num_integer::Roots;
 
 use super::channel::{Channel, Counts};
 use crate::LostPacket;
@@ -17,6 +25,18 @@ const LEAST_PACKETS: u64 = 4;
 const HEADROOM: u64 = 850;
 /// Time for which [`HEADROOM`] applies: the minimum time between BBR's probes (§5.3.3.5.3).
 const CAUTIOUS: Span = Span::from_secs(2);
+/// Share of the bytes in flight after a loss from a full queue, in thousandths: CUBIC's beta (RFC 9438
+/// §4.6).
+const AFTER_FULL: u64 = 700;
+/// Thousandths of K³ (RFC 9438 Figure 2) per packet in flight: (1 - beta) / C.
+const K_CUBED: u64 = 750;
+/// Share of the greatest recent delivery rate below which others have the rest of the link, in thousandths.
+const SHARED: u64 = 980;
+/// Length of a window of the greatest delivery rate, which covers one to two of them: several losses of
+/// CUBIC.
+const RATE_WINDOW: Span = Span::from_secs(30);
+/// Share of the queueing delay at the last overflow from which a queue counts as full, in thousandths.
+const FULL: u64 = 850;
 /// Share of the overflowed queue that is allowed from then on, in thousandths.
 const BELOW_OVERFLOW: u64 = 700;
 /// Divisor of the bound by which a round without an overflow raises it at most.
@@ -39,6 +59,17 @@ pub(super) struct Allowance {
     /// The longest queues that packets passed in the last round and in this one, in bytes. `None` if no round
     /// trip was measured: acknowledged retransmissions measure none.
     longest: [Option<u64>; 2],
+    /// Their delays. A rival changes the share of a full queue that this flow's bytes are, not its delay.
+    delays: [Span; 2],
+    /// The queueing delay at the last overflow, when the buffer was full.
+    full: Option<Span>,
+    /// True if the queue was full when a loss of this round was detected.
+    lost_from_full: bool,
+    /// Maximum delivery rates of the last [`RATE_WINDOW`] and of this one, which ends at `rates_end`.
+    rates: [u64; 2],
+    rates_end: Time,
+    /// After a timeout the delays and rates are those of the stall, until this time.
+    stalled: Time,
     /// The end of the last round.
     ended: Option<Time>,
     /// The bound before a series of overflows.
@@ -53,6 +84,12 @@ impl Default for Allowance {
             in_flight: u64::MAX,
             most: None,
             longest: [None; 2],
+            delays: [Span::ZERO; 2],
+            full: None,
+            lost_from_full: false,
+            rates: [0; 2],
+            rates_end: Time::ZERO,
+            stalled: Time::ZERO,
             ended: None,
             before: u64::MAX,
         }
@@ -83,9 +120,10 @@ impl Allowance {
         self.counts.sent = self.counts.sent.saturating_add(bytes);
     }
 
-    /// Records the bytes queued when a packet passed.
-    pub(super) fn on_queue(&mut self, bytes: u64) {
+    /// Records the bytes queued when a packet passed, and their delay.
+    pub(super) fn on_queue(&mut self, bytes: u64, delay: Span) {
         self.longest[1] = self.longest[1].max(Some(bytes));
+        self.delays[1] = self.delays[1].max(delay);
     }
 
     pub(super) fn on_lost(&mut self, lost: &LostPacket) {
@@ -93,6 +131,29 @@ impl Allowance {
         self.counts.lost = self.counts.lost.saturating_add(lost.bytes);
         self.counts.packets_lost += 1;
         self.in_flight = self.in_flight.min(lost.tx_in_flight);
+        let is_full = |full: Span| self.longest_delay().as_nanos() >= permille(full.as_nanos(), FULL);
+        self.lost_from_full |= self.full.is_some_and(is_full);
+    }
+
+    fn longest_delay(&self) -> Span {
+        self.delays[0].max(self.delays[1])
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        self.stalled = now + CAUTIOUS;
+        self.rates = [0; 2];
+    }
+
+    /// Records the delivery rate of a round. Returns whether others have a part of the link.
+    fn is_shared(&mut self, now: Time, rate: u64) -> bool {
+        if now < self.stalled {
+            return false;
+        }
+        if now >= self.rates_end {
+            (self.rates, self.rates_end) = ([self.rates[1], 0], now + RATE_WINDOW);
+        }
+        self.rates[1] = self.rates[1].max(rate);
+        rate < permille(self.rates[0].max(self.rates[1]), SHARED)
     }
 
     /// Returns the maximum window, which leaves room for other flows after an overflow.
@@ -100,12 +161,22 @@ impl Allowance {
         self.most.filter(|(_, until)| now < *until).map_or(u64::MAX, |(most, _)| most)
     }
 
-    /// Ends a round. Returns true if the queue overflowed. `path` is the capacity of the path without a
+    /// Ends a round with its delivery rate, in bytes per second. `path` is the capacity of the path without a
     /// queue, in bytes.
-    pub(super) fn end_round(&mut self, now: Time, path: u64, pmdcs: u64, channel: &mut Channel) -> LossRound {
+    pub(super) fn end_round(
+        &mut self,
+        now: Time,
+        (rate, path): (u64, u64),
+        pmdcs: u64,
+        channel: &mut Channel,
+    ) -> LossRound {
+        let shared = self.is_shared(now, rate);
         let counts = self.counts;
         let longest = self.longest[0].max(self.longest[1]);
         self.longest = [self.longest[1], None];
+        let delay = self.longest_delay();
+        self.delays = [self.delays[1], Span::ZERO];
+        let lost_from_full = core::mem::take(&mut self.lost_from_full);
         if channel.window().is_some() {
             self.start_round(now);
             return match channel.end_trial_round(&counts, pmdcs) {
@@ -117,10 +188,13 @@ impl Allowance {
             };
         }
         channel.on_round();
-        if channel.is_too_little(&counts, pmdcs) {
+        // On a channel that loses packets, such a loss says nothing.
+        let from_full = lost_from_full && shared && channel.is_lossless();
+        if !from_full && channel.is_too_little(&counts, pmdcs) {
             return LossRound::Quiet;
         }
-        if !channel.overflowed(&counts, pmdcs) {
+        let many = channel.overflowed(&counts, pmdcs);
+        if !from_full && !many {
             channel.on_compared(&counts);
             let passed = self.ended.map_or(Span::ZERO, |ended| now.since(ended));
             let step = over(per_second(self.bound, RECOVERY), passed).min(self.bound / RECOVERY_DIVISOR);
@@ -128,15 +202,24 @@ impl Allowance {
             self.start_round(now);
             return LossRound::Quiet;
         }
-        let first = channel.on_overflow(self.most.is_some_and(|(_, until)| now < until));
+        let first = many && channel.on_overflow(self.most.is_some_and(|(_, until)| now < until));
         if first {
             self.before = self.bound;
         }
         let least = pmdcs.saturating_mul(LEAST_PACKETS);
-        channel.try_if_due(&counts, path, least);
+        if many {
+            channel.try_if_due(&counts, path, least);
+        }
         let lowered = longest.map_or(self.bound, |longest| permille(longest.min(self.bound), BELOW_OVERFLOW));
         self.bound = lowered.max(least);
-        self.most = Some((permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS));
+        // The few losses of a full queue do not measure it, as those of an overflow do. A policer has none.
+        let overflowed = longest.filter(|&longest| longest >= least && now >= self.stalled).map(|_| delay);
+        self.full = self.full.filter(|_| from_full).max(overflowed);
+        self.most = Some(if from_full {
+            (permille(self.in_flight, AFTER_FULL), now + cubic_return(self.in_flight, pmdcs))
+        } else {
+            (permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS)
+        });
         self.start_round(now);
         if first { LossRound::FirstOverflow } else { LossRound::Overflow }
     }
@@ -144,6 +227,13 @@ impl Allowance {
     fn start_round(&mut self, now: Time) {
         (self.counts, self.in_flight, self.ended) = (Counts::default(), u64::MAX, Some(now));
     }
+}
+
+/// Returns K, the time in which CUBIC's window returns to `flight` bytes (RFC 9438 §4.2).
+fn cubic_return(flight: u64, pmdcs: u64) -> Span {
+    // thousandths of s³ are 10^6 ms³
+    let cube = u128::from(flight) * u128::from(K_CUBED) * 1_000_000 / u128::from(pmdcs.max(1));
+    Span::from_millis(u64::try_from(cube.cbrt()).unwrap_or(u64::MAX))
 }
 
 /// What the losses of a round say.

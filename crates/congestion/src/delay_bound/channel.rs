@@ -82,6 +82,11 @@ impl Channel {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
+    /// Returns whether the channel counts as lossless.
+    pub(super) fn is_lossless(&self) -> bool {
+        self.share == 0
+    }
+
     /// Returns the window of a running trial.
     pub(super) fn window(&self) -> Option<u64> {
         self.trial.map(|trial| trial.window)

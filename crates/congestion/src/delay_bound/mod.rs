@@ -67,10 +67,13 @@ const AFTER_ECN: u64 = 850;
 /// window (Kumar et al., SIGCOMM 2020), which makes the shares of several such flows converge.
 ///
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
-/// that overflowed, and growth per round trip below it too; both recover within seconds. Other losses change
-/// nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
-/// product measures them. A share that is lost there too is the channel's: it counts as no overflow, and the
-/// window grows by it, because lost packets are in flight for a round trip.
+/// that overflowed, and growth per round trip below it too; both recover within seconds. Fewer losses count
+/// on a lossless channel if the queue is as long as at the last overflow and the delivery rate was higher in
+/// the last minute: somebody else fills the queue slowly. The window then falls by CUBIC's factor for CUBIC's
+/// time of return, because CUBIC loses there too. Other losses change nothing. If the losses continue at the
+/// lower rate, a trial with three quarters of the bandwidth-delay product measures them. A share that is lost
+/// there too is the channel's: it counts as no overflow, and the window grows by it, because lost packets are
+/// in flight for a round trip.
 ///
 /// Rivals: a queue that stays although this flow drained its own belongs to another flow (Copa, Arun and
 /// Balakrishnan, NSDI 2018, tests its own oscillation likewise). Against it the window is that of
@@ -145,7 +148,7 @@ impl DelayBound {
         let Some(base) = self.path.base() else { return };
         self.allowance.on_delivered(sample.newly_acked);
         if let Some(round) = self.path.on_sample(sample, base) {
-            self.end_loss_round(sample.now, over(round.rate, base));
+            self.end_loss_round(sample.now, round.rate, base);
             let little = permille(self.allowance.target(round.rate, self.config.pmdcs), EMPTY);
             let clear = round.queued.is_some_and(|queued| over(round.rate, queued) < little);
             // A queue that a drain emptied says nothing about the rate.
@@ -175,12 +178,13 @@ impl DelayBound {
         }
     }
 
-    /// Ends a round of losses. `path` is what arrives of a flight without a queue, in bytes.
-    fn end_loss_round(&mut self, now: Time, path: u64) {
+    /// Ends a round of losses with its delivery rate, in bytes per second.
+    fn end_loss_round(&mut self, now: Time, rate: u64, base: Span) {
         if self.contest.window().is_some() {
             self.channel.abandon_trial();
         }
-        match self.allowance.end_round(now, path, self.config.pmdcs, &mut self.channel) {
+        let rates = (rate, over(rate, base));
+        match self.allowance.end_round(now, rates, self.config.pmdcs, &mut self.channel) {
             LossRound::Quiet => {}
             LossRound::Overflow => self.starting = false,
             LossRound::FirstOverflow => {
@@ -215,7 +219,7 @@ impl DelayBound {
         let rate = self.path.latest_rate;
         let target = self.allowance.target(rate, self.config.pmdcs);
         let queue = over(rate, queued);
-        self.allowance.on_queue(queue);
+        self.allowance.on_queue(queue, queued);
         if let Some(window) = self.imposed() {
             self.starting = false;
             self.cwnd = window.max(self.least());
@@ -338,6 +342,7 @@ impl Controller for DelayBound {
                 if !self.after_timeout {
                     self.before_timeout = Some(self.cwnd);
                 }
+                self.allowance.on_timeout(loss.now);
                 self.cwnd = self.config.pmdcs;
                 self.starting = true;
                 self.after_timeout = true;

@@ -271,10 +271,10 @@ fn the_target_falls_with_the_square_root_of_the_rate() {
 fn an_overflow_bounds_the_queue_below_the_buffer() {
     let (mut allowance, mut channel) = (Allowance::default(), Channel::default());
     let mut round = |longest, delivered: u64, lost: u64| {
-        allowance.on_queue(longest);
+        allowance.on_queue(longest, over_time(longest));
         allowance.on_delivered(delivered * PACKET);
         (1..=lost).for_each(|number| allowance.on_lost(&lost_packet(number, 100_000)));
-        let ended = allowance.end_round(Time::ZERO, 0, PACKET, &mut channel);
+        let ended = allowance.end_round(Time::ZERO, (RATE, 0), PACKET, &mut channel);
         let overflowed = matches!(ended, LossRound::FirstOverflow | LossRound::Overflow);
         (overflowed, allowance.target(100 * RATE, PACKET), allowance.limit(1000, 100_000))
     };
@@ -287,6 +287,38 @@ fn an_overflow_bounds_the_queue_below_the_buffer() {
     assert_eq!(round(0, 97, 9), (true, 4000, 40), "four packets always");
 }
 
+fn over_time(bytes: u64) -> Span {
+    Span::from_nanos(bytes * 1_000_000_000 / RATE)
+}
+
+/// A single packet lost: from a queue as long as at the overflow it is CUBIC's loss too, otherwise chance.
+#[test]
+fn a_loss_from_a_shared_full_queue_costs_as_much_as_cubics() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let after = |overflowed, queued: u64, rate, timeout: Option<u64>| {
+        let (mut allowance, mut channel) = (Allowance::default(), Channel::default());
+        let mut round = |allowance: &mut Allowance, now, queue, rate, lost| {
+            allowance.on_queue(queue, over_time(queue));
+            allowance.on_delivered(97 * PACKET);
+            (1..=lost).for_each(|number| allowance.on_lost(&lost_packet(number, 100_000)));
+            allowance.end_round(now, (rate, 50_000), PACKET, &mut channel)
+        };
+        round(&mut allowance, at(0), overflowed, RATE, 3);
+        (0..4).for_each(|_| _ = round(&mut allowance, at(2000), 0, RATE, 0));
+        timeout.into_iter().for_each(|ms| allowance.on_timeout(at(ms)));
+        let says = round(&mut allowance, at(3000), queued, rate, 1);
+        (says, allowance.most(at(7216)), allowance.most(at(7217)))
+    };
+    let full = (LossRound::Overflow, 70_000, u64::MAX);
+    let chance = (LossRound::Quiet, u64::MAX, u64::MAX);
+    let less = RATE * 97 / 100;
+    assert_eq!(after(20_000, 17_000, less, None), full, "0.7 of what was in flight, for K = cbrt(75) s");
+    assert_eq!(after(20_000, 16_900, less, None), chance, "a shorter queue");
+    assert_eq!(after(0, 0, less, None), chance, "no queue at all: a policer");
+    assert_eq!(after(20_000, 17_000, RATE * 98 / 100, None), chance, "the whole link: alone");
+    assert_eq!(after(20_000, 17_000, less, Some(1001)), chance, "soon after a timeout: a stall");
+}
+
 /// BBR's headroom (draft-ietf-ccwg-bbr §5.3.3.6) applies for its minimum time to the next probe.
 #[test]
 fn a_buffer_that_overflows_leaves_room_for_others_for_two_seconds() {
@@ -297,7 +329,7 @@ fn a_buffer_that_overflows_leaves_room_for_others_for_two_seconds() {
         for (number, in_flight) in [(1, 120_000), (2, 100_000), (3, 110_000)] {
             allowance.on_lost(&lost_packet(number, in_flight));
         }
-        allowance.end_round(at(0), path, PACKET, &mut Channel::default());
+        allowance.end_round(at(0), (RATE, path), PACKET, &mut Channel::default());
         [allowance.most(at(1999)), allowance.most(at(2000))]
     };
     assert_eq!(after(50_000), [85_000, u64::MAX], "0.85 of the least that was in flight");
