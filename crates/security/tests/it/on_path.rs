@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use msctp_proto::{AbortReason, Config, Event, KeyAgreement};
+use msctp_proto::{AbortReason, Config, Event, KeyAgreement, PathAddr};
 use msctp_security::{METHOD, METHOD_FALSE_START};
 use msctp_units::{Span, Time};
 
 use crate::prefix_truncation::{chunks, piece, texts, tsn};
-use crate::secured::network::{self, Fate, Flight, Pair, Side, chunk, text_message};
+use crate::secured::network::{self, Fate, Flight, Pair, Side, a_ip, chunk, text_message};
 use crate::secured::{DTLS, Secured, agreed};
 
 /// Bytes of a protected packet with a SACK without gap blocks: headers, SACK, trailer.
@@ -457,4 +457,59 @@ fn a_restart_of_the_server_during_false_start_is_noticed_by_the_client() {
     let error = secured.ends[0].error.is_some();
     let lost = secured.pair.a.saw(|event| matches!(event, Event::Lost(_)));
     assert!(error || lost, "buffered {buffered}: {:?}", secured.pair.a.events);
+}
+
+/// Packets of one side that an observer has copied.
+type Copies = Rc<RefCell<Vec<Vec<u8>>>>;
+
+/// Copies the packets to one side. Those to an address of the observer go no further.
+fn copy_all(secured: &mut Secured, to: Side, observer: core::net::IpAddr) -> Copies {
+    let copies = Copies::default();
+    let copy = Rc::clone(&copies);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.from != to {
+            copy.borrow_mut().push(flight.bytes.clone());
+        }
+        if flight.at.remote == observer { Fate::Drop } else { Fate::Pass }
+    });
+    copies
+}
+
+/// Delivers each copy at once, between these addresses: the packet itself arrives 20 ms later.
+fn run_overtaken(secured: &mut Secured, to: Side, copies: &Copies, at: PathAddr, span: Span) {
+    let end = secured.pair.now + span;
+    loop {
+        for bytes in copies.take() {
+            secured.pair.inject(to, at, &bytes);
+        }
+        let more = secured.pair.step(end);
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+        if !more {
+            return;
+        }
+    }
+}
+
+/// The client has moved. An observer delivers a copy of each packet first, from or to the address that the
+/// client left. A copy that is discarded must not make a replay of the packet.
+#[test]
+fn a_copy_at_a_deleted_address_uses_up_no_record() {
+    for to in [Side::A, Side::B] {
+        let mut secured = Secured::new();
+        secured.run_for(Span::from_secs(2));
+        secured.assert_works(3);
+        secured.pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+        secured.run_for(Span::from_secs(10));
+        let remotes: Vec<_> =
+            secured.pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+        assert_eq!(remotes, [a_ip(1)]);
+        let copies = copy_all(&mut secured, to, a_ip(0));
+        let before = secured.pair.host(to).received.len();
+        secured.pair.send(to.other(), text_message("moved"));
+        run_overtaken(&mut secured, to, &copies, Pair::at(to), Span::from_secs(10));
+        assert_eq!(secured.pair.host(to).received.len(), before + 1, "{to:?}");
+        secured.pair.pass_all();
+        secured.assert_works(3);
+    }
 }
