@@ -513,3 +513,22 @@ fn a_copy_at_a_deleted_address_uses_up_no_record() {
         secured.assert_works(3);
     }
 }
+
+/// An observer delivers a copy of each packet first, from an address of its own, which gets the answers to
+/// HEARTBEATs. An idle association must not end while the packets of both ends arrive.
+#[test]
+fn copies_from_an_address_of_an_observer_do_not_end_an_idle_association() {
+    let observer = core::net::IpAddr::from([10, 9, 0, 9]);
+    for to in [Side::A, Side::B] {
+        let mut secured = Secured::new();
+        secured.run_for(Span::from_secs(2));
+        secured.assert_works(3);
+        let copies = copy_all(&mut secured, to, observer);
+        let at = PathAddr { remote: observer, ..Pair::at(to) };
+        run_overtaken(&mut secured, to, &copies, at, Span::from_secs(1500));
+        for host in [&secured.pair.a, &secured.pair.b] {
+            assert!(!host.saw(|event| matches!(event, Event::Lost(_))), "{to:?}: {:?}", host.events.last());
+        }
+        secured.assert_works(3);
+    }
+}
