@@ -9,8 +9,9 @@ use msctp_proto::{AbortReason, Config, Event, KeyAgreement, PathAddr};
 use msctp_security::{METHOD, METHOD_FALSE_START};
 use msctp_units::{Span, Time};
 
+use crate::joint::with_names;
 use crate::prefix_truncation::{chunks, piece, texts, tsn};
-use crate::secured::network::{self, Fate, Flight, Pair, Side, a_ip, chunk, text_message};
+use crate::secured::network::{self, Fate, Flight, Pair, Side, a_ip, chunk, message, text_message};
 use crate::secured::{DTLS, Secured, agreed};
 
 /// Bytes of a protected packet with a SACK without gap blocks: headers, SACK, trailer.
@@ -530,5 +531,42 @@ fn copies_from_an_address_of_an_observer_do_not_end_an_idle_association() {
             assert!(!host.saw(|event| matches!(event, Event::Lost(_))), "{to:?}: {:?}", host.events.last());
         }
         secured.assert_works(3);
+    }
+}
+
+/// The path carries packets of 1280 bytes. An observer answers the larger PMTU probes, if it sees them.
+#[test]
+fn a_forged_answer_in_clear_does_not_raise_the_pmtu() {
+    let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+    for end in &mut secured.ends {
+        end.config = with_names(90);
+    }
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let see = Rc::clone(&seen);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.has(chunk::HEARTBEAT) {
+            let mut answer = chunks(&flight.bytes).remove(0);
+            answer[0] = chunk::HEARTBEAT_ACK;
+            see.borrow_mut().push((flight.from, answer));
+        }
+        if flight.bytes.len() > 1260 { Fate::Drop } else { Fate::Pass }
+    });
+    secured.connect();
+    let end = secured.pair.now + Span::from_secs(5);
+    while secured.pair.step(end) {
+        for (from, answer) in seen.take() {
+            let tag = secured.pair.tag_of(from);
+            secured.pair.inject(from, Pair::at(from), &in_clear(from, tag, &answer));
+        }
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+    }
+    assert_eq!(secured.ends[0].epochs, [3]);
+    for side in [Side::A, Side::B] {
+        secured.pair.send(side, message(0, vec![1; 100_000]));
+        secured.run_for(Span::from_secs(5));
+        let other = secured.pair.host(side.other());
+        assert_eq!(other.received.len(), 1, "{side:?}");
+        assert!(!other.saw(|event| matches!(event, Event::PathMtu { pmtu: 1281.., .. })), "{side:?}");
     }
 }
