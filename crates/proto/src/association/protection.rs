@@ -276,6 +276,7 @@ impl Association {
             // Until key management says so as well, a SACK in clear could acknowledge user data that an
             // attacker deletes.
             self.auth.demand_protection();
+            self.forget_measurements_in_clear();
             self.events.push(Event::Protected);
         }
         self.begin_credit(at, len);
@@ -285,6 +286,19 @@ impl Association {
             self.after_change(now);
         }
         verified
+    }
+
+    /// Discards the round-trip times and windows of a handshake in clear. A forged SACK gives a path a
+    /// round-trip time shorter than its own, by which a controller measures queueing delay for many seconds.
+    #[cold]
+    fn forget_measurements_in_clear(&mut self) {
+        // With pre-shared keys, only an INIT ACK is measured in clear. The keys depend on it.
+        if self.has_external_keys() {
+            for path in self.paths.iter_mut() {
+                path.controller.reset();
+                path.rtt.reset();
+            }
+        }
     }
 
     /// Handles the packets that arrived before the keys that open them.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use msctp_proto::{AbortReason, Config, Event, KeyAgreement, PathAddr};
 use msctp_security::{METHOD, METHOD_FALSE_START};
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
 use crate::joint::with_names;
 use crate::prefix_truncation::{chunks, piece, texts, tsn};
@@ -568,5 +568,36 @@ fn a_forged_answer_in_clear_does_not_raise_the_pmtu() {
         let other = secured.pair.host(side.other());
         assert_eq!(other.received.len(), 1, "{side:?}");
         assert!(!other.saw(|event| matches!(event, Event::PathMtu { pmtu: 1281.., .. })), "{side:?}");
+    }
+}
+
+/// An observer acknowledges a message of the handshake in clear before the peer does. The round-trip time is
+/// then too short, and a controller that measures queueing delay by it would send at a fraction of the rate.
+#[test]
+fn a_sack_in_clear_slows_no_protected_association() {
+    let time = |forged: Option<(Side, u64)>| {
+        let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+        secured.pair.rate = Some(Rate::from_kbps(10_000));
+        secured.connect();
+        let sender = forged.map_or(Side::B, |(to, _)| to);
+        if let Some((to, after)) = forged {
+            secured.run_for(Span::from_millis(after));
+            let last = last_in_clear(&secured, to);
+            let tag = secured.pair.tag_of(to);
+            secured.pair.inject(to, Pair::at(to), &in_clear(to, tag, &sack(last, 100_000)));
+        }
+        secured.run_for(Span::from_secs(1));
+        assert_eq!(secured.ends[0].epochs, [3]);
+        let begun = secured.pair.now;
+        secured.pair.send(sender, message(0, vec![1; 4_000_000]));
+        let to = sender.other();
+        assert!(secured.pair.run_until(Span::from_secs(60), |pair| !pair.host(to).received.is_empty()));
+        secured.pair.now.since(begun).as_millis()
+    };
+    let usual = time(None);
+    // The ClientHello, the client's last message, the server's.
+    for (to, after) in [(Side::A, 84), (Side::A, 126), (Side::B, 104)] {
+        let forged = time(Some((to, after)));
+        assert!(forged < usual + usual / 8, "{to:?} after {after} ms: {forged} ms, not {usual} ms");
     }
 }
