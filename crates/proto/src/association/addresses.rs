@@ -469,8 +469,13 @@ impl Association {
             }
             self.tracer.control(now, Direction::Out, path, &answer);
         }
-        // RFC 5061 §5.2 E7: the peer retransmits the ASCONF of an answer that did not fit
-        self.readdressing.theirs.begin_packet();
+        match self.answer_addr_elsewhere(at) {
+            Some(known) => {
+                (self.readdressing.answer_at, self.readdressing.answer_room) = (Some(known), u32::MAX);
+            }
+            // RFC 5061 §5.2 E7: the peer retransmits the ASCONF of an answer that did not fit
+            None => self.readdressing.theirs.begin_packet(),
+        }
         // RFC 5061 §5.3 F1: a HEARTBEAT beside it verifies an address that is new
         let unconfirmed = path.and_then(|path| self.paths.get(path)).filter(|path| !path.is_confirmed());
         if let Some(request) =
@@ -481,6 +486,17 @@ impl Association {
             let _ = builder.push(&Heartbeat { params: Params::from(&params) });
         }
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
+    }
+
+    /// Returns where a second copy of a protected answer goes: to the data path, if the packet that it answers
+    /// came from an address that is not the peer's.
+    ///
+    /// An observer may have delivered a copy first, from an address of its own. The genuine packet then
+    /// counts as a replay, and the observer gets the answer to the source (RFC 5061 §5.2, RFC 9260 §8.3).
+    pub(super) fn answer_addr_elsewhere(&self, source: PathAddr) -> Option<PathAddr> {
+        let foreign = self.is_enforced() && !self.paths.has_remote(&source.remote);
+        let path = self.paths.data_path().filter(|_| foreign)?;
+        self.paths.get(path).map(Path::addr)
     }
 
     /// Releases an outstanding wildcard ASCONF from the address of a dead network, if others are queued and

@@ -12,7 +12,7 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::event::{Event, LossReason};
 use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
-use crate::path::{Acknowledged, Path, SourceUse};
+use crate::path::{Acknowledged, SourceUse};
 use crate::stats::AssociationState as State;
 use crate::trace::{Direction, TraceKind};
 
@@ -512,11 +512,8 @@ impl Association {
         //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the
         //# Heartbeat Request to which this Heartbeat Acknowledgement is responding.
         self.reply(to, &HeartbeatAck { params: heartbeat.params });
-        // An observer may have delivered a copy first, from an address of its own: the genuine packet then
-        // counts as a replay. The answer that the observer does not see keeps the association alive.
-        if self.is_enforced() && authenticated && !self.paths.has_remote(&at.remote) {
-            let known = self.paths.data_path().and_then(|path| self.paths.get(path)).map(Path::addr);
-            self.reply(known, &HeartbeatAck { params: heartbeat.params });
+        if authenticated && let Some(known) = self.answer_addr_elsewhere(at) {
+            self.reply(Some(known), &HeartbeatAck { params: heartbeat.params });
         }
     }
 

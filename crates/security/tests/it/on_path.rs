@@ -534,6 +534,23 @@ fn copies_from_an_address_of_an_observer_do_not_end_an_idle_association() {
     }
 }
 
+/// The client's network is dead, and it moves to another one. An observer delivers a copy of each packet first,
+/// from an address of its own, which gets the answers to ASCONFs.
+#[test]
+fn copies_from_an_address_of_an_observer_do_not_prevent_a_move() {
+    let observer = core::net::IpAddr::from([10, 9, 0, 9]);
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(2));
+    secured.assert_works(3);
+    let copies = copy_all(&mut secured, Side::B, observer);
+    let at = PathAddr { remote: observer, ..Pair::at(Side::B) };
+    secured.pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+    run_overtaken(&mut secured, Side::B, &copies, at, Span::from_secs(60));
+    let moved = |event: &Event| matches!(event, Event::AddressChange { accepted: true, .. });
+    assert!(secured.pair.a.saw(moved), "{:?}", secured.pair.a.events);
+    secured.assert_works(3);
+}
+
 /// The path carries packets of 1280 bytes. An observer answers the larger PMTU probes, if it sees them.
 #[test]
 fn a_forged_answer_in_clear_does_not_raise_the_pmtu() {
