@@ -17,7 +17,7 @@ use crate::event::{Event, LossReason};
 use crate::extensions::Extensions;
 use crate::message::Transmit;
 use crate::path::pairing::can_pair;
-use crate::path::{Path, Paths, SourceUse};
+use crate::path::{Path, PathState, Paths, SourceUse};
 use crate::rare::Rare;
 use crate::stats::AssociationState as State;
 use crate::trace::{Direction, PrimaryCause, TraceKind};
@@ -489,14 +489,19 @@ impl Association {
     }
 
     /// Returns where a second copy of a protected answer goes: to the data path, if the packet that it answers
-    /// came from an address that is not the peer's.
-    ///
-    /// An observer may have delivered a copy first, from an address of its own. The genuine packet then
-    /// counts as a replay, and the observer gets the answer to the source (RFC 5061 §5.2, RFC 9260 §8.3).
-    pub(super) fn answer_addr_elsewhere(&self, source: PathAddr) -> Option<PathAddr> {
-        let foreign = self.is_enforced() && !self.paths.has_remote(&source.remote);
-        let path = self.paths.data_path().filter(|_| foreign)?;
+    /// may be a copy between other addresses. The first goes to the source (RFC 5061 §5.2, RFC 9260 §8.3).
+    pub(super) fn answer_addr_elsewhere(&self, at: PathAddr) -> Option<PathAddr> {
+        let path = self.paths.data_path().filter(|_| self.may_be_forged(at))?;
         self.paths.get(path).map(Path::addr)
+    }
+
+    /// Returns whether a protected packet from there may be a copy that an observer delivered first, from an
+    /// address of its own or one of the peer's that does not work. The genuine packet counts as a replay
+    /// then, and an answer to the source does not arrive.
+    pub(super) fn may_be_forged(&self, at: PathAddr) -> bool {
+        let fails =
+            |path: PathId| self.paths.get(path).is_some_and(|path| path.state() == PathState::Inactive);
+        self.is_enforced() && (!self.paths.has_remote(&at.remote) || self.path_of(at).is_some_and(fails))
     }
 
     /// Releases an outstanding wildcard ASCONF from the address of a dead network, if others are queued and

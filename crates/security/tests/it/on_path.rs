@@ -551,6 +551,39 @@ fn copies_from_an_address_of_an_observer_do_not_prevent_a_move() {
     secured.assert_works(3);
 }
 
+/// One of the client's two networks is dead. An observer delivers a copy of each packet first, from the
+/// client's address there, which must not get all SACKs and HEARTBEAT ACKs.
+#[test]
+fn copies_from_a_dead_address_do_not_end_an_association() {
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(2));
+    secured.assert_works(3);
+    secured.pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    secured.run_for(Span::from_secs(5));
+    let copies = Copies::default();
+    let copy = Rc::clone(&copies);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.at.local == a_ip(1) || flight.at.remote == a_ip(1) {
+            return Fate::Drop;
+        }
+        if flight.from == Side::A {
+            copy.borrow_mut().push(flight.bytes.clone());
+        }
+        Fate::Pass
+    });
+    let at = PathAddr { remote: a_ip(1), ..Pair::at(Side::B) };
+    run_overtaken(&mut secured, Side::B, &copies, at, Span::from_secs(120));
+    let before = secured.pair.b.received.len();
+    for _ in 0..20 {
+        secured.pair.send(Side::A, message(0, vec![1; 5000]));
+    }
+    run_overtaken(&mut secured, Side::B, &copies, at, Span::from_secs(3000));
+    assert_eq!(secured.pair.b.received.len(), before + 20);
+    for host in [&secured.pair.a, &secured.pair.b] {
+        assert!(!host.saw(|event| matches!(event, Event::Lost(_))), "{:?}", host.events.last());
+    }
+}
+
 /// The path carries packets of 1280 bytes. An observer answers the larger PMTU probes, if it sees them.
 #[test]
 fn a_forged_answer_in_clear_does_not_raise_the_pmtu() {
