@@ -492,7 +492,7 @@ impl Association {
     /// may be a copy between other addresses. The first goes to the source (RFC 5061 §5.2, RFC 9260 §8.3).
     pub(super) fn answer_addr_elsewhere(&self, at: PathAddr) -> Option<PathAddr> {
         let path = self.paths.data_path().filter(|_| self.may_be_forged(at))?;
-        self.paths.get(path).map(Path::addr)
+        self.paths.get(path).map(Path::addr).filter(|known| *known != at)
     }
 
     /// Returns whether a protected packet from there may be a copy that an observer delivered first, from an
