@@ -651,3 +651,113 @@ fn a_sack_in_clear_slows_no_protected_association() {
         assert!(forged < usual + usual / 8, "{to:?} after {after} ms: {forged} ms, not {usual} ms");
     }
 }
+
+/// Returns chunks that an observer may forge towards a side during the set-up.
+fn forgeries(secured: &Secured, to: Side) -> Vec<Vec<u8>> {
+    let log = secured.pair.log.as_ref().unwrap();
+    let in_clear = |side: Side| {
+        let flights = log.iter().filter(move |flight| flight.from == side && !is_sealed(flight));
+        flights.flat_map(|flight| chunks(&flight.bytes)).collect::<Vec<_>>()
+    };
+    let word = |word: u32| word.to_be_bytes();
+    let first = |side: Side| {
+        let init = in_clear(side).into_iter().find(|one| [chunk::INIT, chunk::INIT_ACK].contains(&one[0]));
+        u32::from_be_bytes(init.expect("INIT or INIT ACK")[16..20].try_into().unwrap())
+    };
+    let (own, theirs) = (first(to), first(to.other()));
+    let data = in_clear(to).into_iter().filter(|one| one[0] == chunk::DATA);
+    let last = data.map(|one| tsn(&one)).next_back().unwrap_or(own.wrapping_sub(1));
+    let mut all = Vec::new();
+    for cum in [own.wrapping_sub(1), last.wrapping_sub(1), last] {
+        all.push(sack(cum, 0));
+        all.push(sack(cum, u32::MAX));
+        // With a gap block up to 9 TSNs ahead, and with two duplicates.
+        all.push([&[3, 0, 0, 20][..], &word(cum), &word(1500), &[0, 1, 0, 0, 0, 2, 0, 9]].concat());
+        all.push(
+            [&[3, 0, 0, 24][..], &word(cum), &word(1500), &[0, 0, 0, 2], &word(own), &word(last)].concat(),
+        );
+        all.push([&[12, 0, 0, 8][..], &word(cum)].concat());
+        all.push([&[13, 0, 0, 8][..], &word(cum)].concat());
+    }
+    for mut heartbeat in in_clear(to).into_iter().filter(|one| one[0] == chunk::HEARTBEAT) {
+        heartbeat[0] = chunk::HEARTBEAT_ACK;
+        all.push(heartbeat);
+    }
+    for cause in [1, 3, 6, 8, 10] {
+        all.push(vec![9, 0, 0, 12, 0, cause, 0, 8, chunk::ASCONF, 0, 0, 4]);
+    }
+    for ahead in 0..2 {
+        let serial = word(theirs.wrapping_add(ahead));
+        all.push([&[192, 0, 0, 8][..], &serial].concat());
+        all.push([&[130, 0, 0, 16, 0, 17, 0, 12][..], &serial, &[0, 5, 0, 0]].concat());
+        all.push([&[0xc1, 0, 0, 16][..], &serial, &[0, 5, 0, 8, 10, 0, 0, 1]].concat());
+        let serial = word(own.wrapping_add(ahead));
+        all.push([&[0x80, 0, 0, 8][..], &serial].concat());
+        all.push([&[130, 0, 0, 16, 0, 16, 0, 12][..], &serial, &word(1)].concat());
+    }
+    all.extend([11, 8, 14, 0x84, 0x3f, 0x7f, 0xbf, 0xff].map(|typ| vec![typ, 0, 0, 4]));
+    all
+}
+
+/// Describes a protected association: its paths, the time of a transfer each way in units of 100 ms, and
+/// whether addresses and streams can be added and keys be changed.
+fn picture(secured: &mut Secured) -> String {
+    let mut out = String::new();
+    for side in [Side::A, Side::B] {
+        let paths: Vec<_> = secured.pair.with(side, |end, _| {
+            end.paths().map(|path| (path.at, path.state, path.primary, path.pmtu)).collect()
+        });
+        let (begun, before) = (secured.pair.now, secured.pair.host(side.other()).received.len());
+        secured.pair.send(side, message(3, vec![1; 60_000]));
+        let done = |pair: &mut Pair| pair.host(side.other()).received.len() > before;
+        assert!(secured.pair.run_until(Span::from_secs(60), done), "{side:?}");
+        let took = secured.pair.now.since(begun).as_millis() / 100;
+        out += &format!("{side:?} {paths:?} {took}; ");
+    }
+    secured.pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    let more = msctp_proto::StreamRequest::AddOutgoing(2);
+    secured.pair.with(Side::B, |b, now| b.reconfigure(now, more)).unwrap();
+    secured.run_for(Span::from_secs(3));
+    let changes = |event: &&Event| matches!(event, Event::AddressChange { .. } | Event::Streams(_));
+    let [a, b] = [&secured.pair.a, &secured.pair.b].map(|host| host.events.iter().filter(changes).collect());
+    let (a, b): (Vec<_>, Vec<_>) = (a, b);
+    out += &format!("{a:?} {b:?}");
+    secured.rekey(Side::A);
+    secured.assert_works(4);
+    out
+}
+
+/// A forged chunk in clear prevents a set-up, or it leaves nothing behind under protection.
+#[test]
+fn a_forged_chunk_in_clear_leaves_nothing_behind() {
+    let run = |forged: Option<(u64, Side, usize)>| {
+        let mut secured = Secured::over(&Config { ecn: true, ..Config::mobile() }, &[METHOD], &[METHOD]);
+        if let Some((after, to, which)) = forged {
+            secured.run_for(Span::from_millis(after));
+            let body = forgeries(&secured, to).into_iter().nth(which)?;
+            let tag = secured.pair.tag_of(to);
+            secured.pair.inject(to, Pair::at(to), &in_clear(to, tag, &body));
+        }
+        secured.run_for(Span::from_secs(4));
+        let ended = |host: &network::Host| host.saw(|event| matches!(event, Event::Lost(_)));
+        if ended(&secured.pair.a) || ended(&secured.pair.b) {
+            return Some(None);
+        }
+        Some(Some(picture(&mut secured)))
+    };
+    let usual = run(None).flatten().unwrap();
+    let (mut all, mut same) = (0, 0);
+    for to in [Side::A, Side::B] {
+        for after in [86, 112, 138] {
+            let mut which = 0;
+            while let Some(end) = run(Some((after, to, which))) {
+                if let Some(picture) = end {
+                    assert_eq!(picture, usual, "chunk {which} to {to:?} after {after} ms");
+                    same += 1;
+                }
+                (which, all) = (which + 1, all + 1);
+            }
+        }
+    }
+    assert!(same * 10 > all * 9, "{same} of {all} set-ups were completed");
+}
