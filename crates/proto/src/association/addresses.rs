@@ -488,8 +488,8 @@ impl Association {
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
-    /// Returns where a second copy of a protected answer goes: to the data path, if the packet that it answers
-    /// may be a copy between other addresses. The first goes to the source (RFC 5061 §5.2, RFC 9260 §8.3).
+    /// Returns where a protected answer is repeated: on the data path, if the packet that it answers may be a
+    /// copy between other addresses. The first goes to the source (RFC 5061 §5.2, RFC 9260 §8.3).
     pub(super) fn answer_addr_elsewhere(&self, at: PathAddr) -> Option<PathAddr> {
         let path = self.paths.data_path().filter(|_| self.may_be_forged(at))?;
         self.paths.get(path).map(Path::addr).filter(|known| *known != at)

@@ -534,8 +534,8 @@ fn copies_from_an_address_of_an_observer_do_not_end_an_idle_association() {
     }
 }
 
-/// The client's network is dead, and it moves to another one. An observer delivers a copy of each packet first,
-/// from an address of its own, which gets the answers to ASCONFs.
+/// The client's network is dead, and it moves to another one. An observer delivers a copy of each packet
+/// first, from an address of its own, which gets the answers to ASCONFs.
 #[test]
 fn copies_from_an_address_of_an_observer_do_not_prevent_a_move() {
     let observer = core::net::IpAddr::from([10, 9, 0, 9]);
