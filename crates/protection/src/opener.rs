@@ -85,6 +85,8 @@ pub struct Opened {
     pub context: KeyContext,
     /// The epoch that protected them.
     pub epoch: u64,
+    /// Sequence number of the record.
+    pub sequence_number: u64,
 }
 
 /// Use of a receive key (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10, §7.11).
@@ -305,7 +307,17 @@ impl Opener {
         if len > MAX_PLAINTEXT {
             return Err(OpenError::Length { len: record.len() });
         }
-        Ok(Opened { chunks: text_start..text_start + len, context, epoch: keys.epoch })
+        let chunks = text_start..text_start + len;
+        Ok(Opened { chunks, context, epoch: keys.epoch, sequence_number: number })
+    }
+
+    /// Forgets that a packet was received, because the addresses from and to which it came made the caller
+    /// discard it. Nothing protects them: the packet may be a copy that overtook the genuine one.
+    pub fn forget(&mut self, opened: &Opened) {
+        let slot = self.slot(opened.context, opened.epoch as u8);
+        if let Some(keys) = slot.as_mut().filter(|keys| keys.epoch == opened.epoch) {
+            keys.window.remove(opened.sequence_number);
+        }
     }
 
     fn slot(&mut self, context: KeyContext, epoch_bits: u8) -> &mut Option<ReceiveKeys> {

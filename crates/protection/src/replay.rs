@@ -51,6 +51,14 @@ impl ReplayWindow {
         self.words[word] |= bit(sequence_number);
     }
 
+    /// Marks a record of the window as not received.
+    pub(crate) fn remove(&mut self, sequence_number: u64) {
+        if !self.words.is_empty() && self.next.saturating_sub(sequence_number) <= self.size {
+            let word = self.word(sequence_number);
+            self.words[word] &= !bit(sequence_number);
+        }
+    }
+
     fn word(&self, sequence_number: u64) -> usize {
         (sequence_number / 64 % self.words.len() as u64) as usize
     }
@@ -79,6 +87,9 @@ mod tests {
         assert!(!window.is_new(0));
         window.insert(65);
         assert!(!window.is_new(1), "just left the window");
+        window.remove(65);
+        window.remove(1);
+        assert!(window.is_new(65) && !window.is_new(64) && !window.is_new(1));
         window.insert(1 << 40);
         assert!(!window.is_new(65) && window.is_new((1 << 40) - 63) && !window.is_new((1 << 40) - 64));
     }

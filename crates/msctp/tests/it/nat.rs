@@ -138,6 +138,50 @@ async fn rebind(config: Config) {
     exchange(&accepted, &association).await;
 }
 
+/// An observer delivers a copy of each packet of the client first, from another port of the same address. The
+/// genuine packet counts as a replay, and its port is not learned again.
+#[tokio::test]
+#[ignore = "a port is learned from one packet, and nothing checks that the peer receives there"]
+async fn copies_from_another_port_do_not_silence_a_protected_client() {
+    for config in in_clear_and_protected(Config::default()) {
+        let (server, client) = (endpoint(), endpoint());
+        server.listen(7, config.clone()).unwrap();
+        let at = server.local_addresses()[0];
+        let [inner, outer, observer] = [bind_udp().await, bind_udp().await, bind_udp().await];
+        let copies = Arc::new(AtomicUsize::new(0));
+        let to = inner.local_addr().unwrap();
+        let copying = copies.clone();
+        tokio::spawn(async move {
+            let (mut out, mut back, mut own) = (vec![0; 65_536], vec![0; 65_536], None);
+            loop {
+                tokio::select! {
+                    Ok((len, from)) = inner.recv_from(&mut out) => {
+                        own = Some(from);
+                        if copying.load(Ordering::SeqCst) > 0 {
+                            observer.send_to(&out[..len], at).await.unwrap();
+                        }
+                        outer.send_to(&out[..len], at).await.unwrap();
+                    }
+                    Ok((len, _)) = outer.recv_from(&mut back) => {
+                        inner.send_to(&back[..len], own.unwrap()).await.unwrap();
+                    }
+                }
+            }
+        });
+        let association = client.connect(Peer { port: 7, ..Peer::new(to) }, config).await.unwrap();
+        let accepted = server.accept(7).await.unwrap();
+        exchange(&association, &accepted).await;
+        copies.store(1, Ordering::SeqCst);
+        association.send_bytes(0, "copied").await.unwrap();
+        assert_eq!(soon(accepted.recv()).await.unwrap().unwrap().data, "copied");
+        exchange(&accepted, &association).await;
+    }
+}
+
+async fn bind_udp() -> UdpSocket {
+    UdpSocket::bind("127.0.0.1:0").await.unwrap()
+}
+
 #[tokio::test]
 async fn an_idle_path_is_kept_open_by_heartbeats() {
     // In the mobile profile heartbeats leave 10 s + RTO apart, and translators forget after 15 s and more.

@@ -17,7 +17,7 @@ use crate::event::{Event, LossReason};
 use crate::extensions::Extensions;
 use crate::message::Transmit;
 use crate::path::pairing::can_pair;
-use crate::path::{Path, Paths, SourceUse};
+use crate::path::{Path, PathState, Paths, SourceUse};
 use crate::rare::Rare;
 use crate::stats::AssociationState as State;
 use crate::trace::{Direction, PrimaryCause, TraceKind};
@@ -469,8 +469,13 @@ impl Association {
             }
             self.tracer.control(now, Direction::Out, path, &answer);
         }
-        // RFC 5061 §5.2 E7: the peer retransmits the ASCONF of an answer that did not fit
-        self.readdressing.theirs.begin_packet();
+        match self.answer_addr_elsewhere(at) {
+            Some(known) => {
+                (self.readdressing.answer_at, self.readdressing.answer_room) = (Some(known), u32::MAX);
+            }
+            // RFC 5061 §5.2 E7: the peer retransmits the ASCONF of an answer that did not fit
+            None => self.readdressing.theirs.begin_packet(),
+        }
         // RFC 5061 §5.3 F1: a HEARTBEAT beside it verifies an address that is new
         let unconfirmed = path.and_then(|path| self.paths.get(path)).filter(|path| !path.is_confirmed());
         if let Some(request) =
@@ -481,6 +486,22 @@ impl Association {
             let _ = builder.push(&Heartbeat { params: Params::from(&params) });
         }
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
+    }
+
+    /// Returns where a protected answer is repeated: on the data path, if the packet that it answers may be a
+    /// copy between other addresses. The first goes to the source (RFC 5061 §5.2, RFC 9260 §8.3).
+    pub(super) fn answer_addr_elsewhere(&self, at: PathAddr) -> Option<PathAddr> {
+        let path = self.paths.data_path().filter(|_| self.may_be_forged(at))?;
+        self.paths.get(path).map(Path::addr).filter(|known| *known != at)
+    }
+
+    /// Returns whether a protected packet from there may be a copy that an observer delivered first, from an
+    /// address of its own or one of the peer's that does not work. The genuine packet counts as a replay
+    /// then, and an answer to the source does not arrive.
+    pub(super) fn may_be_forged(&self, at: PathAddr) -> bool {
+        let fails =
+            |path: PathId| self.paths.get(path).is_some_and(|path| path.state() == PathState::Inactive);
+        self.is_enforced() && (!self.paths.has_remote(&at.remote) || self.path_of(at).is_some_and(fails))
     }
 
     /// Releases an outstanding wildcard ASCONF from the address of a dead network, if others are queued and

@@ -195,7 +195,7 @@ impl Association {
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) | Chunk::Pad(_) => {}
             _ if self.knows(chunk.chunk_type()) => return self.take_agreed(now, at, chunk, seen),
-            Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
+            Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat, seen.authenticated),
             Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
             Chunk::InitAck(ack) => self.on_init_ack(now, at, ack),
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
@@ -484,7 +484,7 @@ impl Association {
     /// It also answers in SHUTDOWN-SENT, which the RFC does not forbid. A peer with data left (§9.2) may have
     /// only one address left, which it must first verify (§5.4) or detect as working again. In
     /// SHUTDOWN-ACK-SENT the peer sends no HEARTBEATs.
-    fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
+    fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>, authenticated: bool) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
         //# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after
         //# entering the COOKIE-ECHOED state
@@ -512,6 +512,9 @@ impl Association {
         //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the
         //# Heartbeat Request to which this Heartbeat Acknowledgement is responding.
         self.reply(to, &HeartbeatAck { params: heartbeat.params });
+        if authenticated && let Some(known) = self.answer_addr_elsewhere(at) {
+            self.reply(Some(known), &HeartbeatAck { params: heartbeat.params });
+        }
     }
 
     fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>) {

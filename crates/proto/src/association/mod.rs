@@ -338,6 +338,9 @@ impl Association {
     /// Completes every input, application call and timeout before anything is sent.
     fn after_change(&mut self, now: Time) {
         self.output.upkeep_due = true;
+        if self.protection.is_some() {
+            self.paths.hold_probes(!self.protects_addresses());
+        }
         self.report_abandoned();
         self.report_path_events(now);
         self.report_estimates(now);

@@ -336,7 +336,7 @@ impl Association {
         if !self.inbound.sack_pending() {
             return None;
         }
-        match self.output.sack_to {
+        match self.output.sack_to.filter(|at| !self.may_be_forged(*at)) {
             Some(at) => self.paths.reply_path(at),
             None => self.paths.data_path(),
         }

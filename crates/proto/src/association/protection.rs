@@ -242,8 +242,8 @@ impl Association {
             protection.hold(at, ecn, bytes);
             return false;
         }
-        let chunks = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
-            Ok(chunks) => chunks,
+        let opened = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
+            Ok(opened) => opened,
             Err(error) => {
                 self.faults.undecryptable_packets += 1;
                 if matches!(error, OpenError::LimitReached { .. }) && !protection.opens() {
@@ -254,20 +254,31 @@ impl Association {
                 return false;
             }
         };
-        let first = protection.note_proven();
+        // An earlier epoch may have to be destroyed later.
+        self.output.upkeep_due = true;
+        // The common header again, in front of the chunks.
+        let chunks = opened.chunks.clone();
+        bytes.copy_within(..CommonHeader::LEN, chunks.start);
+        let inner = &bytes[chunks.start..chunks.end + CommonHeader::LEN];
+        let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
+        if self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet) {
+            // No key protects the addresses (RFC 5061 §6): a forged one must not use up the record, or the
+            // genuine copy on a path in use would count as a replay.
+            self.faults.unexpected_chunks += 1;
+            if let Some(protection) = &mut self.protection {
+                protection.forget(&opened);
+            }
+            return false;
+        }
+        let first = self.protection.as_mut().is_some_and(|protection| protection.note_proven());
         if first {
             // The peer protects all that it sends from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
             // Until key management says so as well, a SACK in clear could acknowledge user data that an
             // attacker deletes.
             self.auth.demand_protection();
+            self.forget_measurements_in_clear();
             self.events.push(Event::Protected);
         }
-        // An earlier epoch may have to be destroyed later.
-        self.output.upkeep_due = true;
-        // The common header again, in front of the chunks.
-        bytes.copy_within(..CommonHeader::LEN, chunks.start);
-        let inner = &bytes[chunks.start..chunks.end + CommonHeader::LEN];
-        let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
         self.begin_credit(at, len);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
         if first {
@@ -275,6 +286,19 @@ impl Association {
             self.after_change(now);
         }
         verified
+    }
+
+    /// Discards the round-trip times and windows of a handshake in clear. A forged SACK gives a path a
+    /// round-trip time shorter than its own, by which a controller measures queueing delay for many seconds.
+    #[cold]
+    fn forget_measurements_in_clear(&mut self) {
+        // With pre-shared keys, only an INIT ACK is measured in clear. The keys depend on it.
+        if self.has_external_keys() {
+            for path in self.paths.iter_mut() {
+                path.controller.reset();
+                path.rtt.reset();
+            }
+        }
     }
 
     /// Handles the packets that arrived before the keys that open them.

@@ -168,7 +168,13 @@ impl Paths {
     /// Returns true while probes may be sent: like heartbeats, from ESTABLISHED to the shutdown
     /// (RFC 9260 §8.3).
     fn may_probe(&self) -> bool {
-        self.schedule.running
+        self.schedule.running && !self.probes_held
+    }
+
+    /// Sets whether probes wait. In clear, an observer could answer those that the path does not carry, and
+    /// the PMTU or rate would stay.
+    pub(crate) fn hold_probes(&mut self, held: bool) {
+        self.probes_held = held;
     }
 
     /// Returns the next deadline of probing.

@@ -88,6 +88,8 @@ pub(crate) struct Paths {
     pub(super) schedule: Schedule,
     /// True if PMTU discovery has not started, because unsent data never exceeded one packet.
     pub(super) pmtu_discovery_pending: bool,
+    /// True while probes would be answered in clear although keys are agreed on.
+    pub(super) probes_held: bool,
     pub(super) rng: RngState,
     events: VecDeque<PathEvent>,
 }
@@ -98,6 +100,7 @@ impl Paths {
         let config = config.into();
         Self {
             pmtu_discovery_pending: config.pmtu.is_discovered(),
+            probes_held: false,
             config,
             reserved: 0,
             list: Vec::new(),

@@ -1,13 +1,12 @@
 //! [`PacketProtection`]: seals and opens the packets of one association, and changes its keys.
 
 use core::fmt;
-use core::ops::Range;
 use std::sync::Arc;
 
 use msctp_protection::{
     Binding, Direction, End, EpochError, FIRST_EPOCH, FirstProtected, HEADER_LEN, KeyContext, KeyLogEntry,
-    KeyMaterial, MAX_PLAINTEXT, Negotiated, NegotiationError, OpenError, Opener, PreShared, ReceiveUsage,
-    SealError, Sealer, SendUsage, SetUp, TRAILER_LEN,
+    KeyMaterial, MAX_PLAINTEXT, Negotiated, NegotiationError, OpenError, Opened, Opener, PreShared,
+    ReceiveUsage, SealError, Sealer, SendUsage, SetUp, TRAILER_LEN,
 };
 use msctp_units::{Ecn, Span, Time};
 use msctp_wire::{ChunkType, CommonHeader, KeyManagementId};
@@ -400,8 +399,8 @@ impl PacketProtection {
         self.sealer.seal(bytes)
     }
 
-    /// Opens a packet in place; `bytes` follow the common header. Returns the range of its chunks.
-    pub(crate) fn open(&mut self, now: Time, bytes: &mut [u8]) -> Result<Range<usize>, OpenError> {
+    /// Opens a packet in place; `bytes` follow the common header.
+    pub(crate) fn open(&mut self, now: Time, bytes: &mut [u8]) -> Result<Opened, OpenError> {
         let opened = self.opener.open(bytes)?;
         if self.schedule.as_ref().is_some_and(|keys| opened.epoch >= keys.receive.epoch()) {
             self.follow(now, opened.epoch);
@@ -409,7 +408,12 @@ impl PacketProtection {
         if self.opener.usage(opened.context, opened.epoch).is_some_and(|usage| usage.should_rekey()) {
             self.rekey();
         }
-        Ok(opened.chunks)
+        Ok(opened)
+    }
+
+    /// Forgets that a packet was received, so that another copy of it is opened.
+    pub(crate) fn forget(&mut self, opened: &Opened) {
+        self.opener.forget(opened);
     }
 
     /// Returns whether there are receive keys.

@@ -235,6 +235,10 @@ impl HandoverPolicy for QosMeasurement {
         self.announced.extend(view.paths.iter().map(|path| path.local));
         self.ours.begin();
         self.theirs.clear();
+        // Anyone may have forged those of an association in clear, which a restart protects.
+        self.known.clear();
+        self.late = None;
+        self.carried = Carried::default();
         self.report(view, actions);
     }
 
@@ -369,6 +373,18 @@ mod tests {
         );
         let window = policy.follow(paths[0].id, &second, &view(0, &paths))?;
         Some((window.cwnd, window.ssthresh))
+    }
+
+    /// An attacker may have set up the association in clear before the peer restarts it under protection.
+    #[test]
+    fn a_report_from_before_a_restart_does_not_count() {
+        let paths = [running(0, 20_000, 5_000)];
+        let view = view(0, &paths);
+        let mut policy = QosMeasurement::new(&PolicyConfig::default());
+        assert_eq!(policy.follow(paths[0].id, &kbps(1000), &view), None);
+        policy.on_established(&view, &mut Vec::new());
+        assert_eq!(policy.follow(paths[0].id, &kbps(60), &view), None, "the first report changes nothing");
+        assert!(policy.follow(paths[0].id, &kbps(30), &view).is_some());
     }
 
     /// The peer reported `quality` of the link below the remote address of `path`.

@@ -265,9 +265,10 @@ impl Inserter {
     }
 }
 
-/// Returns the configuration of a client whose last message takes two small packets.
-fn with_long_certificate() -> Arc<msctp_security::Config> {
-    let names: Vec<String> = (0..16).map(|i| format!("host-{i}.example")).collect();
+/// Returns a configuration with a certificate of so many names. With 16, the client's last message takes two
+/// small packets.
+pub(crate) fn with_names(count: u32) -> Arc<msctp_security::Config> {
+    let names: Vec<String> = (0..count).map(|i| format!("host-{i}.example")).collect();
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
     let der = PrivatePkcs8KeyDer::from(key.serialize_der());
@@ -284,7 +285,7 @@ fn no_message_in_clear_becomes_a_part_of_an_association_that_a_restart_protects(
     let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::new(METHOD)], roles);
     let offered = Config { protection: Protection::Offered(Arc::new(keys)), ..base.clone() };
     let mut secured = Secured::unconnected(&base, &[METHOD], &[METHOD]);
-    secured.ends[0].config = with_long_certificate();
+    secured.ends[0].config = with_names(16);
     secured.pair = Pair::new(offered, vec![b_ip(0)]);
     secured.pair.log = Some(Vec::new());
 

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use msctp_proto::{AbortReason, Config, Event, KeyAgreement};
+use msctp_proto::{AbortReason, Config, Event, KeyAgreement, PathAddr};
 use msctp_security::{METHOD, METHOD_FALSE_START};
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
+use crate::joint::with_names;
 use crate::prefix_truncation::{chunks, piece, texts, tsn};
-use crate::secured::network::{self, Fate, Flight, Pair, Side, chunk, text_message};
+use crate::secured::network::{self, Fate, Flight, Pair, Side, a_ip, chunk, message, text_message};
 use crate::secured::{DTLS, Secured, agreed};
 
 /// Bytes of a protected packet with a SACK without gap blocks: headers, SACK, trailer.
@@ -457,4 +458,306 @@ fn a_restart_of_the_server_during_false_start_is_noticed_by_the_client() {
     let error = secured.ends[0].error.is_some();
     let lost = secured.pair.a.saw(|event| matches!(event, Event::Lost(_)));
     assert!(error || lost, "buffered {buffered}: {:?}", secured.pair.a.events);
+}
+
+/// Packets of one side that an observer has copied.
+type Copies = Rc<RefCell<Vec<Vec<u8>>>>;
+
+/// Copies the packets to one side. Those to an address of the observer go no further.
+fn copy_all(secured: &mut Secured, to: Side, observer: core::net::IpAddr) -> Copies {
+    let copies = Copies::default();
+    let copy = Rc::clone(&copies);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.from != to {
+            copy.borrow_mut().push(flight.bytes.clone());
+        }
+        if flight.at.remote == observer { Fate::Drop } else { Fate::Pass }
+    });
+    copies
+}
+
+/// Delivers each copy at once, between these addresses: the packet itself arrives 20 ms later.
+fn run_overtaken(secured: &mut Secured, to: Side, copies: &Copies, at: PathAddr, span: Span) {
+    let end = secured.pair.now + span;
+    loop {
+        for bytes in copies.take() {
+            secured.pair.inject(to, at, &bytes);
+        }
+        let more = secured.pair.step(end);
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+        if !more {
+            return;
+        }
+    }
+}
+
+/// The client has moved. An observer delivers a copy of each packet first, from or to the address that the
+/// client left. A copy that is discarded must not make a replay of the packet.
+#[test]
+fn a_copy_at_a_deleted_address_uses_up_no_record() {
+    for to in [Side::A, Side::B] {
+        let mut secured = Secured::new();
+        secured.run_for(Span::from_secs(2));
+        secured.assert_works(3);
+        secured.pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+        secured.run_for(Span::from_secs(10));
+        let remotes: Vec<_> =
+            secured.pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+        assert_eq!(remotes, [a_ip(1)]);
+        let copies = copy_all(&mut secured, to, a_ip(0));
+        let before = secured.pair.host(to).received.len();
+        secured.pair.send(to.other(), text_message("moved"));
+        run_overtaken(&mut secured, to, &copies, Pair::at(to), Span::from_secs(10));
+        assert_eq!(secured.pair.host(to).received.len(), before + 1, "{to:?}");
+        secured.pair.pass_all();
+        secured.assert_works(3);
+    }
+}
+
+/// An observer delivers a copy of each packet first, from an address of its own, which gets the answers to
+/// HEARTBEATs. An idle association must not end while the packets of both ends arrive.
+#[test]
+fn copies_from_an_address_of_an_observer_do_not_end_an_idle_association() {
+    let observer = core::net::IpAddr::from([10, 9, 0, 9]);
+    for to in [Side::A, Side::B] {
+        let mut secured = Secured::new();
+        secured.run_for(Span::from_secs(2));
+        secured.assert_works(3);
+        let copies = copy_all(&mut secured, to, observer);
+        let at = PathAddr { remote: observer, ..Pair::at(to) };
+        run_overtaken(&mut secured, to, &copies, at, Span::from_secs(1500));
+        for host in [&secured.pair.a, &secured.pair.b] {
+            assert!(!host.saw(|event| matches!(event, Event::Lost(_))), "{to:?}: {:?}", host.events.last());
+        }
+        secured.assert_works(3);
+    }
+}
+
+/// The client's network is dead, and it moves to another one. An observer delivers a copy of each packet
+/// first, from an address of its own, which gets the answers to ASCONFs.
+#[test]
+fn copies_from_an_address_of_an_observer_do_not_prevent_a_move() {
+    let observer = core::net::IpAddr::from([10, 9, 0, 9]);
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(2));
+    secured.assert_works(3);
+    let copies = copy_all(&mut secured, Side::B, observer);
+    let at = PathAddr { remote: observer, ..Pair::at(Side::B) };
+    secured.pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+    run_overtaken(&mut secured, Side::B, &copies, at, Span::from_secs(60));
+    let moved = |event: &Event| matches!(event, Event::AddressChange { accepted: true, .. });
+    assert!(secured.pair.a.saw(moved), "{:?}", secured.pair.a.events);
+    secured.assert_works(3);
+}
+
+/// One of the client's two networks is dead. An observer delivers a copy of each packet first, from the
+/// client's address there, which must not get all SACKs and HEARTBEAT ACKs.
+#[test]
+fn copies_from_a_dead_address_do_not_end_an_association() {
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(2));
+    secured.assert_works(3);
+    secured.pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    secured.run_for(Span::from_secs(5));
+    let copies = Copies::default();
+    let copy = Rc::clone(&copies);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.at.local == a_ip(1) || flight.at.remote == a_ip(1) {
+            return Fate::Drop;
+        }
+        if flight.from == Side::A {
+            copy.borrow_mut().push(flight.bytes.clone());
+        }
+        Fate::Pass
+    });
+    let at = PathAddr { remote: a_ip(1), ..Pair::at(Side::B) };
+    run_overtaken(&mut secured, Side::B, &copies, at, Span::from_secs(120));
+    let before = secured.pair.b.received.len();
+    for _ in 0..20 {
+        secured.pair.send(Side::A, message(0, vec![1; 5000]));
+    }
+    run_overtaken(&mut secured, Side::B, &copies, at, Span::from_secs(3000));
+    assert_eq!(secured.pair.b.received.len(), before + 20);
+    for host in [&secured.pair.a, &secured.pair.b] {
+        assert!(!host.saw(|event| matches!(event, Event::Lost(_))), "{:?}", host.events.last());
+    }
+}
+
+/// The path carries packets of 1280 bytes. An observer answers the larger PMTU probes, if it sees them.
+#[test]
+fn a_forged_answer_in_clear_does_not_raise_the_pmtu() {
+    let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+    for end in &mut secured.ends {
+        end.config = with_names(90);
+    }
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let see = Rc::clone(&seen);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.has(chunk::HEARTBEAT) {
+            let mut answer = chunks(&flight.bytes).remove(0);
+            answer[0] = chunk::HEARTBEAT_ACK;
+            see.borrow_mut().push((flight.from, answer));
+        }
+        if flight.bytes.len() > 1260 { Fate::Drop } else { Fate::Pass }
+    });
+    secured.connect();
+    let end = secured.pair.now + Span::from_secs(5);
+    while secured.pair.step(end) {
+        for (from, answer) in seen.take() {
+            let tag = secured.pair.tag_of(from);
+            secured.pair.inject(from, Pair::at(from), &in_clear(from, tag, &answer));
+        }
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+    }
+    assert_eq!(secured.ends[0].epochs, [3]);
+    for side in [Side::A, Side::B] {
+        secured.pair.send(side, message(0, vec![1; 100_000]));
+        secured.run_for(Span::from_secs(5));
+        let other = secured.pair.host(side.other());
+        assert_eq!(other.received.len(), 1, "{side:?}");
+        assert!(!other.saw(|event| matches!(event, Event::PathMtu { pmtu: 1281.., .. })), "{side:?}");
+    }
+}
+
+/// An observer acknowledges a message of the handshake in clear before the peer does. The round-trip time is
+/// then too short, and a controller that measures queueing delay by it would send at a fraction of the rate.
+#[test]
+fn a_sack_in_clear_slows_no_protected_association() {
+    let time = |forged: Option<(Side, u64)>| {
+        let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+        secured.pair.rate = Some(Rate::from_kbps(10_000));
+        secured.connect();
+        let sender = forged.map_or(Side::B, |(to, _)| to);
+        if let Some((to, after)) = forged {
+            secured.run_for(Span::from_millis(after));
+            let last = last_in_clear(&secured, to);
+            let tag = secured.pair.tag_of(to);
+            secured.pair.inject(to, Pair::at(to), &in_clear(to, tag, &sack(last, 100_000)));
+        }
+        secured.run_for(Span::from_secs(1));
+        assert_eq!(secured.ends[0].epochs, [3]);
+        let begun = secured.pair.now;
+        secured.pair.send(sender, message(0, vec![1; 4_000_000]));
+        let to = sender.other();
+        assert!(secured.pair.run_until(Span::from_secs(60), |pair| !pair.host(to).received.is_empty()));
+        secured.pair.now.since(begun).as_millis()
+    };
+    let usual = time(None);
+    // The ClientHello, the client's last message, the server's.
+    for (to, after) in [(Side::A, 84), (Side::A, 126), (Side::B, 104)] {
+        let forged = time(Some((to, after)));
+        assert!(forged < usual + usual / 8, "{to:?} after {after} ms: {forged} ms, not {usual} ms");
+    }
+}
+
+/// Returns chunks that an observer may forge towards a side during the set-up.
+fn forgeries(secured: &Secured, to: Side) -> Vec<Vec<u8>> {
+    let log = secured.pair.log.as_ref().unwrap();
+    let in_clear = |side: Side| {
+        let flights = log.iter().filter(move |flight| flight.from == side && !is_sealed(flight));
+        flights.flat_map(|flight| chunks(&flight.bytes)).collect::<Vec<_>>()
+    };
+    let word = |word: u32| word.to_be_bytes();
+    let first = |side: Side| {
+        let init = in_clear(side).into_iter().find(|one| [chunk::INIT, chunk::INIT_ACK].contains(&one[0]));
+        u32::from_be_bytes(init.expect("INIT or INIT ACK")[16..20].try_into().unwrap())
+    };
+    let (own, theirs) = (first(to), first(to.other()));
+    let data = in_clear(to).into_iter().filter(|one| one[0] == chunk::DATA);
+    let last = data.map(|one| tsn(&one)).next_back().unwrap_or(own.wrapping_sub(1));
+    let mut all = Vec::new();
+    for cum in [own.wrapping_sub(1), last.wrapping_sub(1), last] {
+        all.push(sack(cum, 0));
+        all.push(sack(cum, u32::MAX));
+        // With a gap block up to 9 TSNs ahead, and with two duplicates.
+        all.push([&[3, 0, 0, 20][..], &word(cum), &word(1500), &[0, 1, 0, 0, 0, 2, 0, 9]].concat());
+        all.push(
+            [&[3, 0, 0, 24][..], &word(cum), &word(1500), &[0, 0, 0, 2], &word(own), &word(last)].concat(),
+        );
+        all.push([&[12, 0, 0, 8][..], &word(cum)].concat());
+        all.push([&[13, 0, 0, 8][..], &word(cum)].concat());
+    }
+    for mut heartbeat in in_clear(to).into_iter().filter(|one| one[0] == chunk::HEARTBEAT) {
+        heartbeat[0] = chunk::HEARTBEAT_ACK;
+        all.push(heartbeat);
+    }
+    for cause in [1, 3, 6, 8, 10] {
+        all.push(vec![9, 0, 0, 12, 0, cause, 0, 8, chunk::ASCONF, 0, 0, 4]);
+    }
+    for ahead in 0..2 {
+        let serial = word(theirs.wrapping_add(ahead));
+        all.push([&[192, 0, 0, 8][..], &serial].concat());
+        all.push([&[130, 0, 0, 16, 0, 17, 0, 12][..], &serial, &[0, 5, 0, 0]].concat());
+        all.push([&[0xc1, 0, 0, 16][..], &serial, &[0, 5, 0, 8, 10, 0, 0, 1]].concat());
+        let serial = word(own.wrapping_add(ahead));
+        all.push([&[0x80, 0, 0, 8][..], &serial].concat());
+        all.push([&[130, 0, 0, 16, 0, 16, 0, 12][..], &serial, &word(1)].concat());
+    }
+    all.extend([11, 8, 14, 0x84, 0x3f, 0x7f, 0xbf, 0xff].map(|typ| vec![typ, 0, 0, 4]));
+    all
+}
+
+/// Describes a protected association: its paths, the time of a transfer each way in units of 100 ms, and
+/// whether addresses and streams can be added and keys be changed.
+fn picture(secured: &mut Secured) -> String {
+    let mut out = String::new();
+    for side in [Side::A, Side::B] {
+        let paths: Vec<_> = secured.pair.with(side, |end, _| {
+            end.paths().map(|path| (path.at, path.state, path.primary, path.pmtu)).collect()
+        });
+        let (begun, before) = (secured.pair.now, secured.pair.host(side.other()).received.len());
+        secured.pair.send(side, message(3, vec![1; 60_000]));
+        let done = |pair: &mut Pair| pair.host(side.other()).received.len() > before;
+        assert!(secured.pair.run_until(Span::from_secs(60), done), "{side:?}");
+        let took = secured.pair.now.since(begun).as_millis() / 100;
+        out += &format!("{side:?} {paths:?} {took}; ");
+    }
+    secured.pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    let more = msctp_proto::StreamRequest::AddOutgoing(2);
+    secured.pair.with(Side::B, |b, now| b.reconfigure(now, more)).unwrap();
+    secured.run_for(Span::from_secs(3));
+    let changes = |event: &&Event| matches!(event, Event::AddressChange { .. } | Event::Streams(_));
+    let [a, b] = [&secured.pair.a, &secured.pair.b].map(|host| host.events.iter().filter(changes).collect());
+    let (a, b): (Vec<_>, Vec<_>) = (a, b);
+    out += &format!("{a:?} {b:?}");
+    secured.rekey(Side::A);
+    secured.assert_works(4);
+    out
+}
+
+/// A forged chunk in clear prevents a set-up, or it leaves nothing behind under protection.
+#[test]
+fn a_forged_chunk_in_clear_leaves_nothing_behind() {
+    let run = |forged: Option<(u64, Side, usize)>| {
+        let mut secured = Secured::over(&Config { ecn: true, ..Config::mobile() }, &[METHOD], &[METHOD]);
+        if let Some((after, to, which)) = forged {
+            secured.run_for(Span::from_millis(after));
+            let body = forgeries(&secured, to).into_iter().nth(which)?;
+            let tag = secured.pair.tag_of(to);
+            secured.pair.inject(to, Pair::at(to), &in_clear(to, tag, &body));
+        }
+        secured.run_for(Span::from_secs(4));
+        let ended = |host: &network::Host| host.saw(|event| matches!(event, Event::Lost(_)));
+        if ended(&secured.pair.a) || ended(&secured.pair.b) {
+            return Some(None);
+        }
+        Some(Some(picture(&mut secured)))
+    };
+    let usual = run(None).flatten().unwrap();
+    let (mut all, mut same) = (0, 0);
+    for to in [Side::A, Side::B] {
+        for after in [86, 112, 138] {
+            let mut which = 0;
+            while let Some(end) = run(Some((after, to, which))) {
+                if let Some(picture) = end {
+                    assert_eq!(picture, usual, "chunk {which} to {to:?} after {after} ms");
+                    same += 1;
+                }
+                (which, all) = (which + 1, all + 1);
+            }
+        }
+    }
+    assert!(same * 10 > all * 9, "{same} of {all} set-ups were completed");
 }
