@@ -10,20 +10,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use msctp_proto::{
     AbortReason, Agreed, AssociationState, AssociationStats, CallError as Refusal, Event, Handle, Message,
-    OutMessage, PathId, PathStats, Restarted, TraceEvent,
+    OutMessage, PathId, PathStats, TraceEvent,
 };
 use msctp_units::Time;
 
-use crate::ending::Progress;
-use crate::error::{AssociationError, CallError, FinishError, SendError, StreamError};
+use crate::error::{AssociationError, CallError, SendError};
 use crate::history::History;
-use crate::inbox::{Inbox, Item};
 use crate::slot::{Last, Phase, Slot};
 use crate::state::{Shared, State};
 use crate::wakers::Wait;
-
-/// Takes the next message from the core.
-type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 
 /// An SCTP association (RFC 9260). Clones are cheap and share the association, so one task can send while
 /// another receives.
@@ -41,7 +36,7 @@ type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 /// Every wait is cancel-safe: no message is lost or sent in part.
 pub struct Association {
     pub(crate) shared: Arc<Shared>,
-    handle: Handle,
+    pub(crate) handle: Handle,
     /// [`Slot::losing_restarts`] that this handle has reported. Written under the lock of `shared`.
     reported: AtomicU32,
 }
@@ -180,152 +175,27 @@ impl Association {
     /// [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
     /// after it; the association goes on.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
-        let item = poll_fn(|cx| self.poll_recv(cx, None)).await?;
-        Ok(item.and_then(|item| match item {
-            Item::Message(message) => Some(message),
-            Item::End(_) | Item::Restarted => None,
-        }))
+        poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    pub(crate) fn poll_recv(
-        &self,
-        cx: &Context<'_>,
-        stream: Option<u16>,
-    ) -> Poll<Result<Option<Item>, AssociationError>> {
-        self.poll_inbox(cx, |inbox, over, more| {
-            let (item, others) = inbox.next(stream, over, more);
-            match item {
-                Some(Item::Restarted) => (Err(Restarted), others),
-                item => (Ok(item), others),
-            }
-        })
-    }
-
-    /// Takes an item from the inbox, which is filled from the core. Returns pending if there is none. `take`
-    /// receives whether the association has ended.
-    fn poll_inbox<T>(
-        &self,
-        cx: &Context<'_>,
-        take: impl FnOnce(&mut Inbox, bool, More<'_>) -> (Result<Option<T>, Restarted>, bool),
-    ) -> Poll<Result<Option<T>, AssociationError>> {
+    fn poll_recv(&self, cx: &Context<'_>) -> Poll<Result<Option<Message>, AssociationError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
-        let (core, handle) = (&mut state.core, self.handle);
-        let mut opened = false;
-        let over = matches!(slot.phase, Phase::Over(_));
-        let (taken, others) = take(&mut slot.inbox, over, &mut || {
-            let Some(association) = core.association_mut(handle) else { return Ok(None) };
-            let message = association.recv();
-            opened |= matches!(message, Ok(Some(_)));
-            message
-        });
-        if others {
-            slot.wakers.wake(Wait::Read);
-        }
-        let result = match (taken, &slot.phase) {
-            (Err(Restarted), _) => Poll::Ready(Err(AssociationError::Restarted)),
-            (Ok(Some(taken)), _) => Poll::Ready(Ok(Some(taken))),
-            (Ok(None), Phase::Over(None)) => Poll::Ready(Ok(None)),
-            (Ok(None), Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
-            (Ok(None), _) => {
-                slot.wakers.add(Wait::Read, cx);
-                Poll::Pending
-            }
+        let message = match state.core.association_mut(self.handle) {
+            Some(association) => association.recv().map_err(|_| AssociationError::Restarted)?,
+            None => None,
         };
-        if opened {
-            // The peer may need a window update.
-            state.wake_driver();
-        }
-        result
-    }
-
-    /// Takes a stream for a [`Stream`](crate::Stream) of its own.
-    pub(crate) fn claim_stream(&self, stream: u16) -> Result<(), StreamError> {
-        let mut state = self.shared.lock();
-        let slot = slot_of(&mut state, self.handle);
-        let (outbound, inbound) = slot.streams;
-        // The numbers of an association accepted just now are not known yet.
-        if !matches!(slot.phase, Phase::Connecting) && stream >= outbound.max(inbound) {
-            return Err(StreamError::Unknown { stream, outbound, inbound });
-        }
-        if slot.inbox.claim(stream) { Ok(()) } else { Err(StreamError::Taken(stream)) }
-    }
-
-    /// Takes a free stream of this end's parity.
-    pub(crate) fn claim_free_stream(&self) -> Result<u16, StreamError> {
-        let mut state = self.shared.lock();
-        let slot = slot_of(&mut state, self.handle);
-        if let Phase::Over(error) = &slot.phase {
-            return Err(StreamError::Association(error.clone().unwrap_or(AssociationError::EndpointGone)));
-        }
-        let outbound = slot.streams.0;
-        let parity = u16::from(!slot.initiator);
-        let ours = || (parity..outbound).step_by(2);
-        let from = slot.next_open.max(parity);
-        let free = |stream: &u16| slot.inbox.is_free(*stream) && slot.endings.progress(*stream).is_none();
-        let later = ours().filter(|stream| *stream >= from);
-        let stream = later.chain(ours().filter(|stream| *stream < from)).find(free);
-        let stream = stream.ok_or(StreamError::NoneFree(outbound))?;
-        slot.next_open = stream.saturating_add(2);
-        slot.inbox.claim(stream);
-        Ok(stream)
-    }
-
-    /// Waits until the peer sends on an unclaimed stream, and takes that stream.
-    pub(crate) async fn claim_incoming_stream(&self) -> Result<Option<u16>, AssociationError> {
-        poll_fn(|cx| self.poll_inbox(cx, |inbox, over, more| inbox.claim_next(over, more))).await
-    }
-
-    /// Discards the messages of a stream whose reader was dropped.
-    pub(crate) fn discard_stream(&self, stream: u16) {
-        let mut state = self.shared.lock();
-        slot_of(&mut state, self.handle).inbox.discard(stream);
-        // The core has reported its messages already.
-        state.drop_discarded(self.handle);
-        state.wake_driver();
-        // The inbox may have messages or room again for other readers.
-        slot_of(&mut state, self.handle).wakers.wake(Wait::Read);
-    }
-
-    pub(crate) fn release_stream(&self, stream: u16) {
-        let mut state = self.shared.lock();
-        let slot = slot_of(&mut state, self.handle);
-        slot.inbox.release(stream);
-        slot.endings.release(stream);
-        // Unread messages of the stream are for every reader now.
-        slot.wakers.wake(Wait::Read);
-    }
-
-    /// Waits until an outbound stream accepts data. It accepts none while its end is in progress.
-    pub(crate) fn poll_open(&self, cx: &Context<'_>, stream: u16) -> Poll<()> {
-        let mut state = self.shared.lock();
-        let slot = slot_of(&mut state, self.handle);
-        if slot.endings.is_open(stream) || matches!(slot.phase, Phase::Over(_)) {
-            return Poll::Ready(());
-        }
-        slot.wakers.add(Wait::Write, cx);
-        Poll::Pending
-    }
-
-    /// Ends an outbound stream unless that was requested before, and waits for the peer's answer.
-    pub(crate) fn poll_finish(&self, cx: &Context<'_>, stream: u16) -> Poll<Result<(), FinishError>> {
-        let mut state = self.shared.lock();
-        let state = &mut *state;
-        let now = state.now();
-        let slot = slot_of_parts(&mut state.slots, self.handle);
-        // The end of the association ends all streams.
-        if let Phase::Over(error) = &slot.phase {
-            return Poll::Ready(error.clone().map_or(Ok(()), |error| Err(error.into())));
-        }
-        if slot.endings.progress(stream).is_none() {
-            state.end_stream(now, self.handle, stream);
-        }
-        let slot = slot_of_parts(&mut state.slots, self.handle);
-        match slot.endings.progress(stream) {
-            Some(Progress::Over(result)) => Poll::Ready(result.clone()),
-            _ => {
-                slot.wakers.add(Wait::Flush, cx);
+        match (message, &slot.phase) {
+            (Some(message), _) => {
+                // The peer may need a window update.
+                state.wake_driver();
+                Poll::Ready(Ok(Some(message)))
+            }
+            (None, Phase::Over(None)) => Poll::Ready(Ok(None)),
+            (None, Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
+            (None, _) => {
+                slot.wakers.add(Wait::Read, cx);
                 Poll::Pending
             }
         }
@@ -583,11 +453,14 @@ impl Drop for Association {
 }
 
 /// Returns the slot of an association, which stays until the last handle is dropped.
-fn slot_of(state: &mut State, handle: Handle) -> &mut Slot {
+pub(crate) fn slot_of(state: &mut State, handle: Handle) -> &mut Slot {
     slot_of_parts(&mut state.slots, handle)
 }
 
-fn slot_of_parts(slots: &mut std::collections::BTreeMap<Handle, Box<Slot>>, handle: Handle) -> &mut Slot {
+pub(crate) fn slot_of_parts(
+    slots: &mut std::collections::BTreeMap<Handle, Box<Slot>>,
+    handle: Handle,
+) -> &mut Slot {
     slots.entry(handle).or_insert_with(|| {
         debug_assert!(false, "a handle keeps its slot");
         Box::new(Slot::new(0, Phase::Over(Some(AssociationError::EndpointGone)), 1))

@@ -245,11 +245,12 @@ impl From<SendError> for io::Error {
     }
 }
 
-/// The peer could not be notified that a stream ended. The written data was delivered.
+/// A stream did not end as this end wanted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FinishError {
-    /// The peer does not support stream reconfiguration (RFC 6525), or one end disabled it. The stream then
-    /// ends with the association.
+    /// The peer does not support stream reconfiguration (RFC 6525), or one end disabled it. The written data
+    /// was delivered, and the stream ends with the association.
     #[error(
         "the peer cannot be notified that a stream ended: stream reconfiguration (RFC 6525) was not negotiated"
     )]
@@ -257,6 +258,10 @@ pub enum FinishError {
     /// The peer rejected the request.
     #[error("the peer rejected the end of the stream: {0:?}")]
     Denied(ReconfigOutcome),
+    /// The peer does not want to read the rest ([`RecvStream::stop`](crate::RecvStream::stop)), for which it gave
+    /// this code. Data may be undelivered.
+    #[error("the peer stopped reading the stream{}", code_text(*.0))]
+    Stopped(Option<u32>),
     /// The core rejected the request: there is no such stream.
     #[error(transparent)]
     Refused(#[from] msctp_proto::CallError),
@@ -269,10 +274,29 @@ impl From<FinishError> for io::Error {
     fn from(error: FinishError) -> Self {
         match error {
             FinishError::Association(error) => error.into(),
+            FinishError::Stopped(_) => Self::new(io::ErrorKind::BrokenPipe, error),
             FinishError::NotAgreedOn => Self::new(io::ErrorKind::Unsupported, error),
             FinishError::Denied(_) => Self::new(io::ErrorKind::PermissionDenied, error),
             FinishError::Refused(_) => Self::new(io::ErrorKind::InvalidInput, error),
         }
+    }
+}
+
+fn code_text(code: Option<u32>) -> String {
+    code.map_or(String::new(), |code| format!(" (code {code})"))
+}
+
+/// The peer gave a stream up ([`SendStream::reset`](crate::SendStream::reset)): not all of it may have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the peer gave the stream up (code {code})")]
+pub struct StreamReset {
+    /// The application's code.
+    pub code: u32,
+}
+
+impl From<StreamReset> for io::Error {
+    fn from(error: StreamReset) -> Self {
+        Self::new(io::ErrorKind::ConnectionReset, error)
     }
 }
 
@@ -292,12 +316,12 @@ pub enum StreamError {
         /// Streams that the peer may send on.
         inbound: u16,
     },
-    /// The stream is taken.
-    #[error("stream {0} is taken: drop the other Stream of this number first")]
+    /// The stream is taken, or its last use has not ended at both ends.
+    #[error("stream {0} is taken: drop the other Stream of this number, and wait until both ends have ended it")]
     Taken(u16),
     /// Every stream that this end may open is taken.
     #[error(
-        "no free stream: this association has {0} outbound streams; finish and drop one, or ask for more (outbound_streams)"
+        "no free stream: this association has {0} streams in both directions; drop one, or ask for more (outbound_streams)"
     )]
     NoneFree(u16),
     /// The association has ended.

@@ -164,14 +164,12 @@ mod calls;
 mod clock;
 mod close;
 mod driver;
-mod ending;
 mod endpoint;
 mod error;
 mod follow;
 mod forward;
 mod history;
 mod host;
-mod inbox;
 #[cfg(feature = "tls")]
 mod keys;
 #[cfg(not(feature = "tls"))]
@@ -180,6 +178,7 @@ mod keys;
 mod listener;
 mod log;
 mod mobile;
+mod numbers;
 mod options;
 mod outbox;
 mod place;
@@ -197,6 +196,7 @@ mod shards;
 mod slot;
 mod state;
 mod stream;
+mod stream_calls;
 #[cfg(feature = "tls")]
 mod tls;
 mod unproven;
@@ -206,7 +206,7 @@ pub use association::Association;
 pub use endpoint::Endpoint;
 pub use error::{
     AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, ProtectionMismatch,
-    Refusal, SendError, StreamError,
+    Refusal, SendError, StreamError, StreamReset,
 };
 pub use history::{History, Move};
 pub use mobile::{Mobility, Translation};

@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use msctp_proto::{AssociationStats, Event, PathStats, RemotePorts};
 use msctp_units::Time;
 
-use crate::ending::Endings;
 use crate::error::AssociationError;
 use crate::history::Record;
-use crate::inbox::Inbox;
 use crate::keys::Keys;
 use crate::log::Log;
 use crate::mobile::Moves;
+use crate::numbers::Numbers;
 use crate::wakers::{Wait, Wakers};
 
 /// Number of events kept for the application; the oldest are dropped first.
@@ -45,8 +44,7 @@ pub(crate) struct Slot {
     pub(crate) keys: Option<Box<Keys>>,
     /// Numbers of outbound and inbound streams.
     pub(crate) streams: (u16, u16),
-    pub(crate) inbox: Inbox,
-    pub(crate) endings: Endings,
+    pub(crate) numbers: Numbers,
     pub(crate) events: VecDeque<Event>,
     /// Bytes of messages in `events`.
     event_bytes: usize,
@@ -81,8 +79,7 @@ impl Slot {
             unproven: None,
             keys: None,
             streams: (0, 0),
-            inbox: Inbox::default(),
-            endings: Endings::default(),
+            numbers: Numbers::default(),
             events: VecDeque::new(),
             event_bytes: 0,
             last: None,
@@ -102,10 +99,12 @@ impl Slot {
         match &event {
             Event::KeyMessage => return,
             Event::Readable => return self.wakers.wake(Wait::Read),
+            Event::StreamReadable(stream) => return self.numbers.wake(*stream),
             Event::Writable => return self.wakers.wake(Wait::Write),
             Event::SendFailed(failure) => self.discarded |= !failure.abandoned,
             Event::Restarted => {
                 self.losing_restarts += u32::from(std::mem::take(&mut self.discarded));
+                self.numbers.on_restart();
                 self.wakers.wake(Wait::Flush);
             }
             Event::Connected { outbound_streams, inbound_streams } => {
@@ -118,13 +117,13 @@ impl Slot {
             Event::PathRemoved { at, .. } => self.ports.forget(at.local, at.remote),
             Event::Closed => {
                 self.phase = Phase::Over(self.keys.as_ref().and_then(|keys| keys.failure()));
-                self.wakers.wake_all();
+                self.wake_all();
             }
             Event::Lost(reason) => {
                 let failure = self.keys.as_ref().and_then(|keys| keys.failure());
                 self.phase =
                     Phase::Over(Some(failure.unwrap_or_else(|| AssociationError::Lost(reason.clone()))));
-                self.wakers.wake_all();
+                self.wake_all();
             }
             _ => {}
         }
@@ -138,6 +137,12 @@ impl Slot {
             drop(self.next_event());
         }
         self.wakers.wake(Wait::Event);
+    }
+
+    /// Wakes every task that waits for the association.
+    pub(crate) fn wake_all(&mut self) {
+        self.wakers.wake_all();
+        self.numbers.wake_all();
     }
 
     /// Takes the oldest event.

@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use msctp_proto::{
-    AbortReason, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr, StreamEvent,
-    StreamRequest,
+    AbortReason, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr,
 };
 use msctp_units::{Span, Time};
 
 use crate::clock::Clock;
-use crate::error::{AssociationError, FinishError};
+use crate::error::AssociationError;
 use crate::forward::ForwardQueue;
 use crate::host::Host;
 use crate::keys::{Keys, for_role};
@@ -70,7 +69,7 @@ pub(crate) struct State {
     /// Associations with a task that waits until all data is acknowledged.
     flushing: BTreeSet<Handle>,
     /// Associations with a stream to end.
-    ending: BTreeSet<Handle>,
+    pub(crate) ending: BTreeSet<Handle>,
     /// Associations without a handle, with the time to abort them.
     abandoned: BTreeMap<Handle, Time>,
     /// The entries of `abandoned` by time. Some may belong to ended associations.
@@ -462,9 +461,6 @@ impl State {
             if let Event::Streams(change) = &event {
                 self.note_streams(handle, change);
             }
-            if event == Event::Readable {
-                self.drop_discarded(handle);
-            }
             self.follow_keys(handle, &event);
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
@@ -525,73 +521,6 @@ impl State {
         }
     }
 
-    /// Applies a change of streams by either end.
-    fn note_streams(&mut self, handle: Handle, change: &StreamEvent) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        match change {
-            StreamEvent::IncomingReset(streams) => {
-                // Data sent after the reset waits for our answer, which has not left yet: all unread data was
-                // sent before.
-                let unread = self.core.association(handle).map_or(0, msctp_proto::Association::unread);
-                slot.inbox.end(streams.clone(), unread);
-                slot.wakers.wake(Wait::Read);
-            }
-            StreamEvent::Answered { request: StreamRequest::ResetOutgoing(streams), outcome } => {
-                if slot.endings.on_answer(streams, *outcome) {
-                    slot.wakers.wake(Wait::Flush);
-                    slot.wakers.wake(Wait::Write);
-                    self.touch(handle);
-                }
-            }
-            StreamEvent::Answered { .. } | StreamEvent::IncomingAdded(_) => {
-                let agreed = self.core.association(handle).and_then(msctp_proto::Association::agreed);
-                if let Some(agreed) = agreed {
-                    slot.streams = (agreed.outbound_streams, agreed.inbound_streams);
-                }
-            }
-        }
-    }
-
-    /// Ends an outbound stream: resets it once all of it was sent.
-    pub(crate) fn end_stream(&mut self, now: Time, handle: Handle, stream: u16) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        slot.endings.begin(stream);
-        self.ending.insert(handle);
-        self.advance_endings(now, handle);
-        self.wake_driver();
-    }
-
-    /// Requests the resets that are due.
-    fn advance_endings(&mut self, now: Time, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        let Some(association) = self.core.association_mut(handle) else { return };
-        let streams = slot.endings.next(|stream| association.unsent_on(stream) == 0);
-        if !streams.is_empty() {
-            let error = match association.reconfigure(now, StreamRequest::ResetOutgoing(streams.clone())) {
-                Ok(()) => return slot.endings.on_asked(&streams),
-                // The delivery is all that this end can ensure.
-                Err(CallError::PeerLacksReconfig) if association.buffered() > 0 => return,
-                Err(CallError::PeerLacksReconfig) => FinishError::NotAgreedOn,
-                // The association shuts down, which ends all streams; or other requests come first.
-                Err(CallError::WrongState { .. } | CallError::TooManyStreamRequests) => return,
-                Err(error) => FinishError::Refused(error),
-            };
-            slot.endings.refuse(&streams, &error);
-            slot.wakers.wake(Wait::Flush);
-            slot.wakers.wake(Wait::Write);
-        }
-        if !slot.endings.is_waiting() {
-            self.ending.remove(&handle);
-        }
-    }
-
-    /// Takes the messages of dropped readers from the core. The other readers must be woken.
-    pub(crate) fn drop_discarded(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        let core = &mut self.core;
-        slot.inbox.drop_discarded(|| core.association_mut(handle).map_or(Ok(None), |a| a.recv()));
-    }
-
     fn drain_unread(&mut self, handle: Handle) {
         if let Some(association) = self.core.association_mut(handle) {
             while !matches!(association.recv(), Ok(None)) {}
@@ -613,7 +542,7 @@ impl State {
                 self.drain_unread(handle);
             }
             if self.ending.contains(&handle) {
-                self.advance_endings(now, handle);
+                self.advance_streams(now, handle);
             }
             let drained = self.core.association(handle).is_none_or(|association| association.buffered() == 0);
             if drained
@@ -686,7 +615,7 @@ impl State {
             if !matches!(slot.phase, Phase::Over(_)) {
                 slot.phase = Phase::Over(Some(AssociationError::EndpointGone));
             }
-            slot.wakers.wake_all();
+            slot.wake_all();
         }
         for listener in self.listeners.values() {
             listener.arrivals.end();

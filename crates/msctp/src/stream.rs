@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -11,8 +12,8 @@ use msctp_proto::OutMessage;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::association::Association;
-use crate::error::{AssociationError, FinishError, StreamError};
-use crate::inbox::Item;
+use crate::error::{AssociationError, FinishError, StreamError, StreamReset};
+use crate::stream_calls::{Read, WriteError};
 
 /// Maximum length in bytes of the messages into which written bytes are split.
 const MESSAGE: usize = 64 << 10;
@@ -24,47 +25,49 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// # The end
 ///
-/// Each direction ends independently. [`finish`](Self::finish), or `shutdown` of [`AsyncWrite`], ends this
-/// end's. Reading gives the end of file when the peer has ended its own direction, or has shut the
-/// association down. The number can then be used again: drop this `Stream`, and take it anew from
-/// [`Association::stream`].
+/// Each direction ends by itself (RFC 6525):
 ///
-/// Dropping a `Stream` ends nothing: written data is delivered, and [`Association::recv`] returns data that
-/// arrives later. An end in progress continues.
+/// - [`finish`](SendStream::finish), `shutdown` of [`AsyncWrite`], or dropping the [`SendStream`]: the peer reads
+///   everything that was written, and then the end of file. The calls wait until it is acknowledged, dropping
+///   does not.
+/// - [`reset`](SendStream::reset): what is not sent is dropped, and the peer reads an error with the code.
+/// - [`stop`](RecvStream::stop), or dropping the [`RecvStream`] before the end: what arrives is discarded, and the
+///   peer's writes fail.
 ///
-/// Written data cannot be revoked, as QUIC's RESET_STREAM does: a stream reset of RFC 6525 follows the last
-/// message and drops none. Send data that may be dropped as messages with a lifetime
-/// ([`OutMessage::reliability`](crate::OutMessage), RFC 3758); [`Association::abort`] drops everything.
+/// [`leave_open`](Self::leave_open) ends nothing. The end of the association ends every stream.
+///
+/// A number is used again when both directions have ended and their ends were acknowledged. What arrives late
+/// is discarded and never reaches the next user of the number, however the handles were dropped, also by a
+/// future that was given up.
+///
+/// # Flow control
 ///
 /// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
-/// the others eventually: when 256 KiB wait here for all readers together, and the core's receive buffer
-/// (`Config::receive_buffer`) is full. Read every stream that the peer may send on, drop its [`RecvStream`],
-/// or shut down.
+/// the others when the receive buffer (`Config::receive_buffer`) is full of it. Read every stream that the peer
+/// may send on, or drop its [`RecvStream`].
 #[derive(Debug)]
 pub struct Stream {
-    // Dropped first: messages that nobody read go to `recv`.
-    send: SendStream,
+    // Dropped first: the peer must be asked for its end before it learns of ours.
     recv: RecvStream,
+    send: SendStream,
 }
 
-/// The sending half of a [`Stream`], from [`Stream::into_split`]. Dropping it does not end the direction:
-/// written data is delivered. The number can be used again when the other half is dropped, too.
+/// The sending half of a [`Stream`], from [`Stream::into_split`]. Dropping it ends the direction as
+/// [`finish`](Self::finish) does, without waiting.
 #[derive(Debug)]
 pub struct SendStream {
     claim: Arc<Claim>,
-    /// True if the application has ended the direction.
-    finishing: bool,
 }
 
-/// The receiving half of a [`Stream`], from [`Stream::into_split`]. If it is dropped before the other half,
-/// received data of the stream is discarded until that half is dropped as well.
+/// The receiving half of a [`Stream`], from [`Stream::into_split`]. Dropping it before the end of file is
+/// [`stop`](Self::stop) without a code.
 #[derive(Debug)]
 pub struct RecvStream {
     claim: Arc<Claim>,
     /// The rest of a partially read message.
     rest: Bytes,
-    /// True if the peer has ended its direction.
-    ended: bool,
+    /// How the peer has ended its direction.
+    ended: Option<Result<(), StreamReset>>,
 }
 
 /// The right to read and write a stream of an association, which both halves share.
@@ -72,42 +75,63 @@ pub struct RecvStream {
 struct Claim {
     association: Association,
     stream: u16,
+    /// The stream is left as it is.
+    left: AtomicBool,
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.association.release_stream(self.stream);
+        if !self.left.load(Ordering::Relaxed) {
+            self.association.drop_stream(self.stream);
+        }
     }
 }
 
 impl Association {
-    /// Opens a stream for reading and writing bytes. Its messages then go there and not to
-    /// [`recv`](Self::recv).
+    /// Takes the stream of this number for reading and writing bytes. Its messages then go there and not to
+    /// [`recv`](Self::recv). For streams that both ends know by their numbers; a request has
+    /// [`open_stream`](Self::open_stream).
     ///
     /// # Errors
     ///
-    /// The association has no such stream in either direction, or the stream is taken.
+    /// The association has no such stream in either direction, or the stream is taken, or its last use has not
+    /// ended.
     pub fn stream(&self, stream: u16) -> Result<Stream, StreamError> {
         self.claim_stream(stream)?;
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// Opens a free stream. The peer's [`accept_stream`](Self::accept_stream) returns it with the first
-    /// bytes.
+    /// Opens a free stream; waits while there is none. The peer's [`accept_stream`](Self::accept_stream) returns
+    /// it with the first bytes.
     ///
     /// The end that connected opens even numbers and the other end odd ones, as WebRTC data channels do, so
-    /// both may open at once. Numbers are used in turn and then reused: finish a stream at both ends before
-    /// dropping it.
+    /// both may open at once. Numbers are used in turn. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// The association has ended.
+    pub async fn open_stream(&self) -> Result<Stream, StreamError> {
+        Ok(Stream::new(self.clone(), self.claim_next_free_stream().await?))
+    }
+
+    /// Opens a free stream as [`open_stream`](Self::open_stream) does, without waiting.
     ///
     /// # Errors
     ///
     /// All streams of this end are taken (`Config::outbound_streams`), or the association has ended.
-    pub fn open_stream(&self) -> Result<Stream, StreamError> {
-        Ok(Stream::new(self.clone(), self.claim_free_stream()?))
+    pub fn try_open_stream(&self) -> Result<Stream, StreamError> {
+        let stream = self.claim_free_stream(None)?.ok_or_else(|| StreamError::NoneFree(self.pairs()))?;
+        Ok(Stream::new(self.clone(), stream))
     }
 
-    /// Waits until the peer sends on a stream that is not taken here, and returns that stream. `None` if the
-    /// peer has shut down. Consumes what [`recv`](Self::recv) would return: use one of the two.
+    /// Returns the number of streams in both directions.
+    fn pairs(&self) -> u16 {
+        let (outbound, inbound) = self.streams();
+        outbound.min(inbound)
+    }
+
+    /// Waits until the peer opens a stream, by sending on one of its numbers, and returns that stream. `None` if
+    /// the peer has shut down. Takes what [`recv`](Self::recv) would return: use one of the two. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -120,9 +144,9 @@ impl Association {
 
 impl Stream {
     fn new(association: Association, stream: u16) -> Self {
-        let claim = Arc::new(Claim { association, stream });
-        let recv = RecvStream { claim: Arc::clone(&claim), rest: Bytes::new(), ended: false };
-        Self { send: SendStream { claim, finishing: false }, recv }
+        let claim = Arc::new(Claim { association, stream, left: AtomicBool::new(false) });
+        let recv = RecvStream { claim: Arc::clone(&claim), rest: Bytes::new(), ended: None };
+        Self { recv, send: SendStream { claim } }
     }
 
     /// Borrows the two directions, to write and read at once in one task.
@@ -144,6 +168,15 @@ impl Stream {
         self.send.finish().await
     }
 
+    /// Gives the stream up without ending it: what was written is delivered, and
+    /// [`Association::recv`] returns what was not read and what arrives later. For numbers that both ends use for
+    /// as long as the association lasts.
+    pub fn leave_open(self) {
+        let Claim { association, stream, left } = &*self.send.claim;
+        left.store(true, Ordering::Relaxed);
+        association.leave_stream(*stream);
+    }
+
     /// Returns the stream's number.
     pub fn number(&self) -> u16 {
         self.send.number()
@@ -163,19 +196,20 @@ impl SendStream {
     /// # Errors
     ///
     /// The peer cannot be notified: it does not support RFC 6525 ([`FinishError::NotAgreedOn`]; everything
-    /// was delivered by then), or does not want it, or the association was lost.
+    /// was delivered by then), or does not want it; it stopped reading; or the association was lost.
     pub async fn finish(&mut self) -> Result<(), FinishError> {
         poll_fn(|cx| self.poll_finish(cx)).await
     }
 
     fn poll_finish(&mut self, cx: &Context<'_>) -> Poll<Result<(), FinishError>> {
-        let Claim { association, stream } = &*self.claim;
-        if !self.finishing {
-            // A number whose last end is still under way: this one comes after it.
-            ready!(association.poll_open(cx, *stream));
-            self.finishing = true;
-        }
-        association.poll_finish(cx, *stream)
+        self.claim.association.poll_finish(cx, self.claim.stream)
+    }
+
+    /// Gives this end's direction up: messages that were not sent are dropped, and the peer's reader gets
+    /// [`StreamReset`] with this code behind what was sent. Does nothing after [`finish`](Self::finish) was
+    /// acknowledged. A peer that is not msctp reads an end of file.
+    pub fn reset(self, code: u32) {
+        self.claim.association.reset_stream(self.claim.stream, code);
     }
 
     /// Returns the stream's number.
@@ -190,6 +224,16 @@ impl SendStream {
 }
 
 impl RecvStream {
+    /// Does not want the rest: what arrives is discarded, and the peer's writes fail with
+    /// [`FinishError::Stopped`] and this code (RFC 6525 §5.1.3). Does nothing after the end of file.
+    pub fn stop(self, code: u32) {
+        self.end(Some(code));
+    }
+
+    fn end(&self, code: Option<u32>) {
+        self.claim.association.stop_stream(self.claim.stream, code);
+    }
+
     /// Returns the stream's number.
     pub fn number(&self) -> u16 {
         self.claim.stream
@@ -208,13 +252,15 @@ impl AsyncRead for RecvStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         // An empty part of a message is not the end.
-        while self.rest.is_empty() && !self.ended {
-            let Claim { association, stream } = &*self.claim;
-            match ready!(association.poll_recv(cx, Some(*stream)))? {
-                Some(Item::Message(message)) => self.rest = message.data,
-                Some(Item::End(_)) => self.ended = true,
-                // A restart is an error of `poll_recv`.
-                None | Some(Item::Restarted) => return Poll::Ready(Ok(())),
+        while self.rest.is_empty() {
+            if let Some(ended) = self.ended {
+                return Poll::Ready(ended.map_err(io::Error::from));
+            }
+            let Claim { association, stream, .. } = &*self.claim;
+            match ready!(association.poll_read_stream(cx, *stream))? {
+                Read::Data(data) => self.rest = data,
+                Read::End(end) => self.ended = Some(end.code.map_or(Ok(()), |code| Err(StreamReset { code }))),
+                Read::Over => return Poll::Ready(Ok(())),
             }
         }
         let len = self.rest.len().min(buf.remaining());
@@ -226,8 +272,16 @@ impl AsyncRead for RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        if Arc::strong_count(&self.claim) > 1 {
-            self.claim.association.discard_stream(self.claim.stream);
+        if !self.claim.left.load(Ordering::Relaxed) {
+            self.end(None);
+        }
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        if !self.claim.left.load(Ordering::Relaxed) {
+            self.claim.association.end_stream(self.claim.stream);
         }
     }
 }
@@ -238,16 +292,18 @@ impl AsyncWrite for SendStream {
         if len == 0 {
             return Poll::Ready(Ok(0));
         }
-        if self.finishing {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, "this stream was finished")));
-        }
-        let Claim { association, stream } = &*self.claim;
-        ready!(association.poll_open(cx, *stream));
+        let Claim { association, stream, .. } = &*self.claim;
         let data = Bytes::copy_from_slice(&buf[..len]);
         let message =
             OutMessage { stream: *stream, ppid: 0, unordered: false, data, ..OutMessage::default() };
-        ready!(association.poll_send(cx, &message))?;
-        Poll::Ready(Ok(len))
+        Poll::Ready(match ready!(association.poll_write_stream(cx, &message)) {
+            Ok(()) => Ok(len),
+            Err(WriteError::Send(error)) => Err(error.into()),
+            Err(WriteError::Ended(error)) => Err(error.into()),
+            Err(WriteError::Finished) => {
+                Err(io::Error::new(io::ErrorKind::BrokenPipe, "this stream was finished"))
+            }
+        })
     }
 
     /// Succeeds at once: written data is already in the send buffer.

@@ -12,10 +12,12 @@ pub(crate) struct Wakers<K = ()>(Vec<(K, Waker)>);
 /// What a task waits for at an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Received messages.
+    /// Messages of streams without handles.
     Read,
-    /// Room in the send buffer, or an open stream.
+    /// Room in the send buffer, or the end of a stream by the peer.
     Write,
+    /// A free number of a stream.
+    Number,
     /// An event, the set-up or the end of the association.
     Event,
     /// The acknowledgement of all data, or the end of a stream.

@@ -31,6 +31,9 @@ pub enum Event {
     Restarted,
     /// There is a message to `recv`. Reported once each time the receive queue becomes non-empty.
     Readable,
+    /// There is an item to [`recv_on`](crate::Association::recv_on) for the reader of this stream. Reported again
+    /// only after `recv_on` has returned `None`.
+    StreamReadable(u16),
     /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported again only
     /// after that has returned `None`.
     KeyMessage,

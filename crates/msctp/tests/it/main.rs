@@ -13,6 +13,7 @@ mod loopback;
 mod names;
 mod nat;
 mod own;
+mod requests;
 mod restarts;
 mod scopes;
 mod setup;

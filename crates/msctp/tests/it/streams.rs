@@ -239,7 +239,7 @@ async fn ends_survive_losses() {
 #[tokio::test]
 async fn the_halves_of_a_stream_are_used_by_two_tasks_and_end_by_themselves() {
     let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
-    let (mut send, mut recv) = a.open_stream().unwrap().into_split();
+    let (mut send, mut recv) = a.open_stream().await.unwrap().into_split();
     let number = send.number();
     assert_eq!(recv.number(), number);
     let writer = tokio::spawn(async move {

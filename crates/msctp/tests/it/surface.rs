@@ -112,8 +112,8 @@ fn try_send_does_not_wait() {
 fn streams_are_opened_and_accepted_from_both_ends() {
     run(async {
         let (_server, _client, association, accepted) = pair().await;
-        let (mut one, mut two) = (association.open_stream().unwrap(), association.open_stream().unwrap());
-        let mut theirs = accepted.open_stream().unwrap();
+        let (mut one, mut two) = (association.try_open_stream().unwrap(), association.open_stream().await.unwrap());
+        let mut theirs = accepted.open_stream().await.unwrap();
         assert_eq!((one.number(), two.number(), theirs.number()), (0, 2, 1));
         two.write_all(b"two").await.unwrap();
         one.write_all(b"one").await.unwrap();
@@ -147,9 +147,14 @@ fn a_stream_that_is_not_there_or_taken_is_an_error_when_it_is_taken() {
         let held = association.stream(3).unwrap();
         assert_eq!(association.stream(3).unwrap_err(), StreamError::Taken(3));
         drop(held);
-        let all: Vec<_> = std::iter::from_fn(|| association.open_stream().ok()).collect();
+        let all: Vec<_> = std::iter::from_fn(|| association.try_open_stream().ok()).collect();
         assert_eq!(all.iter().map(msctp::Stream::number).collect::<Vec<_>>(), [0, 2, 4, 6, 8]);
-        assert_eq!(association.open_stream().unwrap_err(), StreamError::NoneFree(10));
+        assert_eq!(association.try_open_stream().unwrap_err(), StreamError::NoneFree(10));
+        let waits = timeout(Duration::from_millis(20), association.open_stream()).await;
+        assert!(waits.is_err());
+        // Nothing was sent on them: each is free at once.
+        drop(all);
+        assert_eq!(common::soon(association.open_stream()).await.unwrap().number(), 0);
     });
 }
 

@@ -1,15 +1,14 @@
-//! Calls of the application to send, receive and read statistics.
+//! Calls of the application to send and to read statistics.
 
 use msctp_congestion::classifier::LossClassifier;
 use msctp_units::{Span, Time};
 
-use super::{Association, Saved};
+use super::Association;
 use crate::addr::{PathAddr, PathId};
 use crate::call_error::CallError;
-use crate::error::{Restarted, SendError};
-use crate::message::{Message, OutMessage, is_key_management};
+use crate::error::SendError;
+use crate::message::{OutMessage, is_key_management};
 use crate::path::Path;
-use crate::rare::Rare;
 use crate::stats::{AssociationState as State, AssociationStats, PathStats};
 
 impl Association {
@@ -56,51 +55,6 @@ impl Association {
             self.output.upkeep_due = true;
         }
         self.report_abandoned();
-    }
-
-    /// Returns the next message received, in the order of its stream. May be called after the association is
-    /// closed.
-    ///
-    /// # Errors
-    ///
-    /// The peer restarted (RFC 9260 §5.2.4 A), reported once: all earlier messages were returned, and later
-    /// ones come from the current owner of the peer's address. Without shared keys that may be another host:
-    /// close the association, or continue.
-    pub fn recv(&mut self) -> Result<Option<Message>, Restarted> {
-        let saved = if self.unread.is_touched() { self.next_saved() } else { None };
-        let message = match saved {
-            Some(Saved::Restarted) => return Err(Restarted),
-            Some(Saved::Message(message)) => Some(message),
-            None => self.inbound.read(),
-        };
-        match &message {
-            Some(message) => self.stats.bytes_delivered += message.data.len() as u64,
-            None => self.readable_told = false,
-        }
-        Ok(message)
-    }
-
-    /// Returns the next message from before a restart.
-    #[cold]
-    fn next_saved(&mut self) -> Option<Saved> {
-        let Some(saved) = self.unread.saved.pop_front() else {
-            self.unread = Rare::default();
-            return None;
-        };
-        if let Saved::Message(message) = &saved {
-            self.unread.bytes -= message.data.len() as u64;
-        }
-        Some(saved)
-    }
-
-    /// Returns whether [`recv`](Self::recv) has a message or a restart to report.
-    pub fn readable(&self) -> bool {
-        !self.unread.saved.is_empty() || self.inbound.is_readable()
-    }
-
-    /// Returns the number of messages that [`recv`](Self::recv) would return now.
-    pub fn unread(&self) -> usize {
-        self.unread.messages() + self.inbound.readable()
     }
 
     /// Returns the bytes of messages in the send buffer: queued, or not cumulatively acknowledged.

@@ -564,15 +564,4 @@ impl Association {
             self.events.push(Event::PeerError { cause: cause.typ().0 });
         }
     }
-
-    /// Reports readable messages once, until the application has read them all.
-    pub(super) fn notify_readable(&mut self) {
-        if self.inbound.announce_key_messages() {
-            self.events.push(Event::KeyMessage);
-        }
-        if !self.readable_told && self.readable() {
-            self.readable_told = true;
-            self.readable_event = true;
-        }
-    }
 }

@@ -20,6 +20,7 @@ mod output;
 mod policy;
 mod primary;
 mod protection;
+mod reading;
 mod reconfig;
 mod replies;
 mod shutdown;
@@ -33,7 +34,6 @@ mod waits;
 pub(crate) use self::table12::stale_cookie;
 
 use core::net::IpAddr;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use msctp_units::Time;
@@ -48,6 +48,7 @@ use self::handshake::Setup;
 use self::liveness::Liveness;
 use self::output::Output;
 use self::policy::Handover;
+use self::reading::Unread;
 use self::reconfig::Reconfig;
 use self::shutdown::Closing;
 use self::trace::Tracer;
@@ -58,11 +59,10 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::{Event, LossReason};
 use crate::inbound::{Inbound, InboundConfig};
-use crate::message::Message;
 use crate::outbound::{Outbound, OutboundConfig};
 use crate::path::{Added, HostAddrs, PathEvent, Paths, SourceUse};
 use crate::protection::PacketProtection;
-use crate::rare::{Rare, rare_state};
+use crate::rare::Rare;
 use crate::rng::{Rng, RngState};
 use crate::stats::{AssociationState, FaultCounts, PathState, TrafficCounts};
 use crate::tags::Tags;
@@ -109,29 +109,6 @@ pub struct Association {
     keys_version: u32,
     /// Value of `EndpointConfig::checksum_offload`.
     checksum_offload: bool,
-}
-
-rare_state! {
-    /// Content that the application reads before the messages of the current association.
-    struct Unread {
-        saved: VecDeque<Saved> = VecDeque::new(),
-        /// Bytes of the messages.
-        bytes: u64 = 0,
-    }
-}
-
-#[derive(Debug)]
-enum Saved {
-    Message(Message),
-    /// The peer restarted: later messages belong to the new association.
-    Restarted,
-}
-
-impl Unread {
-    /// Returns the number of messages.
-    fn messages(&self) -> usize {
-        self.saved.iter().filter(|saved| matches!(saved, Saved::Message(_))).count()
-    }
 }
 
 /// Checks the addresses of one end.
@@ -472,14 +449,6 @@ impl Association {
     #[inline]
     fn path_of(&self, at: PathAddr) -> Option<PathId> {
         self.paths.by_addr(at)
-    }
-
-    /// Saves unread messages before a restart replaces the receive state.
-    fn save_unread(&mut self) {
-        while let Some(message) = self.inbound.read() {
-            self.unread.bytes += message.data.len() as u64;
-            self.unread.saved.push_back(Saved::Message(message));
-        }
     }
 
     pub(crate) fn tags(&self) -> &Tags {

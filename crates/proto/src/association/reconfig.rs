@@ -1,7 +1,9 @@
 //! Stream reconfiguration (RFC 6525): connects [`crate::reconfig`], the streams and the wire.
 
 use msctp_units::Time;
-use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
+use msctp_wire::param::{
+    AddStreams, IncomingReset, OutgoingReset, ReconfigResponse, ResetCodes, StreamCode,
+};
 use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
 
@@ -10,10 +12,11 @@ use crate::addr::PathAddr;
 use crate::call_error::CallError;
 use crate::event::Event;
 use crate::extensions::Extensions;
+use crate::inbound::StreamEnd;
 use crate::message::Transmit;
 use crate::path::Path;
 use crate::reconfig::{
-    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, Outgoing, ReconfigOutcome, Reconfiguration, Settled, Step,
+    Answer, Deferred, Incoming, MAX_RESET_CODES, MAX_NAMED_STREAMS, Outgoing, ReconfigOutcome, Reconfiguration, Settled, Step,
     StreamEvent, StreamRequest,
 };
 use crate::stats::AssociationState as State;
@@ -73,6 +76,23 @@ impl Association {
     /// The association is not up, the peer does not support it, a stream does not exist, too many are named,
     /// or the queue is full.
     pub fn reconfigure(&mut self, now: Time, request: StreamRequest) -> Result<(), CallError> {
+        self.reconfigure_with(now, request, Vec::new())
+    }
+
+    /// Requests a change of streams as [`reconfigure`](Self::reconfigure), and tells the peer why some of the
+    /// streams of a reset are given up, if it is an msctp peer: at most 48. A stream of
+    /// [`ResetOutgoing`](StreamRequest::ResetOutgoing) that is given up sends nothing more: its queued messages
+    /// are [abandoned](Self::abandon_unsent).
+    ///
+    /// # Errors
+    ///
+    /// As [`reconfigure`](Self::reconfigure).
+    pub fn reconfigure_with(
+        &mut self,
+        now: Time,
+        request: StreamRequest,
+        codes: Vec<StreamCode>,
+    ) -> Result<(), CallError> {
         if self.state != State::Established {
             return Err(CallError::WrongState { state: self.state });
         }
@@ -90,11 +110,32 @@ impl Association {
         if streams.len() > MAX_NAMED_STREAMS {
             return Err(CallError::TooManyStreamsNamed { streams: streams.len() });
         }
-        if !self.reconfig.ours.push(request, None) {
+        if codes.len() > MAX_RESET_CODES {
+            return Err(CallError::TooManyStreamsNamed { streams: codes.len() });
+        }
+        let given_up: SmallVec<[u16; 8]> = match &request {
+            StreamRequest::ResetOutgoing(_) => codes.iter().map(|one| one.stream).collect(),
+            _ => SmallVec::new(),
+        };
+        if !self.reconfig.ours.push_with(request, codes, None) {
             return Err(CallError::TooManyStreamRequests);
         }
+        given_up.iter().for_each(|&stream| self.abandon_unsent(now, stream));
         self.after_change(now);
         Ok(())
+    }
+
+    /// Returns whether a reset of this outgoing stream is under way, which this end or the peer wanted.
+    pub fn is_resetting(&self, stream: u16) -> bool {
+        self.reconfig.ours.resets(stream)
+    }
+
+    /// Abandons the messages of a stream that were not sent, and with PR-SCTP (RFC 3758) the rest of one that
+    /// was sent in part. [`Event::SendFailed`] reports each.
+    pub fn abandon_unsent(&mut self, now: Time, stream: u16) {
+        self.outbound.abandon_unsent(now, stream, &mut self.paths);
+        self.report_abandoned();
+        self.after_change(now);
     }
 
     /// Begins with the peer's initial TSN. Cancels requests to a peer that restarted.
@@ -185,6 +226,12 @@ impl Association {
         let entry = self.paths.get(path)?;
         let (at, rto) = (entry.addr(), entry.rtt.rto());
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
+        let codes = self.reconfig.ours.codes();
+        if !codes.is_empty() {
+            // A RE-CONFIG with other than the RFC's parameters is invalid to some peers (RFC 6525 §3.1).
+            let codes = [Param::ResetCodes(ResetCodes { serial, codes: List::from(codes) })];
+            builder.push(&ReConfig { params: Params::from(&codes) }).ok()?;
+        }
         let chunk = ReConfig { params: Params::from(&params) };
         builder.push(&chunk).ok()?;
         self.tracer.control(now, Direction::Out, Some(path), &chunk);
@@ -217,8 +264,16 @@ impl Association {
                 }
                 Param::ReconfigResponse(response) => {
                     if let Some(settled) = self.reconfig.ours.on_response(&response) {
+                        if let StreamRequest::ResetIncoming(streams) = &settled.request
+                            && response.result == ReconfigResponse::NOTHING_TO_DO
+                        {
+                            self.inbound.end_released(streams);
+                        }
                         self.settle_reconfig(settled);
                     }
+                }
+                Param::ResetCodes(reset) => {
+                    self.reconfig.theirs.keep_codes(reset.serial, reset.codes.iter());
                 }
                 _ => {}
             }
@@ -262,28 +317,29 @@ impl Association {
         if let Some(settled) = self.reconfig.ours.on_reset_in_answer(reset.response_to) {
             self.settle_reconfig(settled);
         }
-        let streams: Vec<u16> = reset.streams.iter().map(StreamId::get).collect();
+        let ends = self.reconfig.theirs.ends(reset.serial, reset.streams.iter().map(StreamId::get));
         if reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack()) {
-            self.perform_reset(streams);
+            self.perform_reset(&ends);
             return ReconfigResponse::PERFORMED;
         }
-        self.reconfig.theirs.defer(Deferred { serial: reset.serial, last_tsn: reset.last_tsn, streams });
+        self.reconfig.theirs.defer(Deferred { serial: reset.serial, last_tsn: reset.last_tsn, ends });
         ReconfigResponse::IN_PROGRESS
     }
 
     /// Executes a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
         if let Some(deferred) = self.reconfig.theirs.take_deferred(self.inbound.cum_tsn_ack()) {
-            self.perform_reset(deferred.streams);
+            self.perform_reset(&deferred.ends);
             self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
             self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);
         }
     }
 
-    fn perform_reset(&mut self, streams: Vec<u16>) {
-        self.inbound.reset_streams(&streams);
+    fn perform_reset(&mut self, ends: &[StreamEnd]) {
+        self.inbound.reset_streams(ends);
         self.report_partial_aborts();
         self.notify_readable();
+        let streams = ends.iter().map(|end| end.stream).collect();
         self.events.push(Event::Streams(StreamEvent::IncomingReset(streams)));
     }
 
@@ -298,6 +354,15 @@ impl Association {
         let mut streams: Vec<u16> = reset.streams.iter().map(StreamId::get).collect();
         streams.sort_unstable();
         streams.dedup();
+        let named = streams.len();
+        // A stream is reset once: its number may be used again after the first reset.
+        streams.retain(|&stream| !self.reconfig.ours.resets(stream));
+        if named > 0 && streams.is_empty() {
+            return ReconfigResponse::PERFORMED;
+        }
+        if named > 0 && named == streams.len() && streams.iter().all(|&one| self.outbound.is_at_start(one)) {
+            return ReconfigResponse::NOTHING_TO_DO;
+        }
         if streams.len() > MAX_NAMED_STREAMS {
             // Our own request for them would not fit a packet.
             return ReconfigResponse::DENIED;
@@ -307,10 +372,12 @@ impl Association {
         if self.reconfig.ours.awaits_reset() {
             return ReconfigResponse::ALREADY_IN_PROGRESS;
         }
+        let ends = self.reconfig.theirs.ends(reset.serial, streams.iter().copied());
         let request = StreamRequest::ResetOutgoing(streams);
         if !self.reconfig.ours.push(request, Some(reset.serial)) {
             return ReconfigResponse::DENIED;
         }
+        self.events.push(Event::Streams(StreamEvent::ResetRequested(ends)));
         ReconfigResponse::IN_PROGRESS
     }
 

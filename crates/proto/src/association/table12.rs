@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, Heartbeat, Param, Params, ShutdownAck, Tsn};
 
-use super::{Association, Saved};
+use super::Association;
 use crate::addr::{PathAddr, PathId};
 use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::event::Event;
@@ -129,7 +129,7 @@ impl Association {
             }
             // Another restart is held off until the application has read the messages of the last one. The
             // peer retransmits its COOKIE ECHO.
-            Action::Restart if self.events.is_full() || self.unread.messages() > 0 => {
+            Action::Restart if self.events.is_full() || self.saved_messages() > 0 => {
                 self.faults.chunks_held_off += 1;
                 return false;
             }
@@ -192,9 +192,6 @@ impl Association {
     /// Restarts the association (action A) with the addresses of the cookie.
     fn restart(&mut self, now: Time, cookie: &Cookie) {
         self.save_unread();
-        if !matches!(self.unread.saved.back(), Some(Saved::Restarted)) {
-            self.unread.saved.push_back(Saved::Restarted);
-        }
         self.report_undelivered();
         self.give_up_requests(now);
         self.control.clear();

@@ -627,7 +627,7 @@ impl Endpoint {
             return;
         }
         let done = entry.entry.as_ref().is_some_and(|Entry { association, .. }| {
-            !association.has_events() && !association.has_trace() && !association.readable()
+            !association.has_events() && !association.has_trace() && !association.has_unread()
         });
         if done {
             let memory = entry.entry.take().map_or(0, |entry| entry.memory);

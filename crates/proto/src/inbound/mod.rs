@@ -10,6 +10,7 @@ mod fault;
 mod forward;
 mod ordering;
 mod piece;
+mod ready;
 mod reassembly;
 mod sack_clock;
 mod slab;
@@ -20,14 +21,19 @@ mod tests;
 mod tsn_map;
 mod window;
 
+use std::collections::VecDeque;
+
 use msctp_units::{Span, Time};
 use msctp_wire::{Data, IData, List, PacketBuilder, Sack, StreamId, Tsn};
 
 pub(crate) use fault::DataFault;
+pub use ready::{StreamEnd, StreamItem};
+
 pub use reassembly::PartialAbort;
 
 use self::ordering::{Arrived, Ordering};
 use self::piece::Piece;
+use self::ready::Released;
 use self::reassembly::{Assembled, Discarded, Reassembly};
 use self::sack_clock::SackClock;
 use self::slab::Slab;
@@ -215,8 +221,20 @@ impl Inbound {
         //# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint
         //# MUST immediately send a SACK chunk with no delay.
         self.clock.on_data(received != Received::New || data.immediate);
+        self.release_discarded();
         self.stretch_window();
         Ok(received)
+    }
+
+    /// Releases the window of messages that nobody will read.
+    #[inline]
+    fn release_discarded(&mut self) {
+        if let Some(Released { bytes, chunks }) = self.ordering.ready.take_discarded() {
+            self.window.release(bytes, chunks);
+            if self.window.update_due() {
+                self.clock.hasten();
+            }
+        }
     }
 
     /// Returns whether a chunk may be kept. With the window closed, only chunks below the largest received
@@ -347,19 +365,15 @@ impl Inbound {
 
     /// Restarts the message numbers of these streams from 0 (RFC 6525 §5.2.2), or of all streams if none is
     /// named. Incomplete messages are discarded, because everything before the reset has arrived.
-    pub(crate) fn reset_streams(&mut self, streams: &[u16]) {
+    pub(crate) fn reset_streams(&mut self, ends: &[StreamEnd]) {
         // Work is bounded by what is held, not by how many streams there could be.
-        let unfinished = if streams.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
-        if streams.is_empty() {
-            self.ordering.reset_all();
-        }
-        for &stream in streams {
-            self.ordering.reset(stream);
-        }
-        for &stream in streams.iter().chain(&unfinished) {
+        let unfinished = if ends.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
+        self.ordering.reset_streams(ends);
+        for stream in ends.iter().map(|end| end.stream).chain(unfinished) {
             let discarded = self.reassembly.forget(stream);
             self.discard(discarded);
         }
+        self.release_discarded();
     }
 
     fn discard(&mut self, discarded: Discarded) {
@@ -430,12 +444,78 @@ impl Inbound {
 
     /// Returns the number of messages to [`read`](Self::read), including parts of partially delivered ones.
     pub(crate) fn readable(&self) -> usize {
-        self.ordering.readable()
+        self.ordering.ready.unclaimed()
     }
 
     /// Returns whether there is a message to [`read`](Self::read).
+    #[inline]
     pub(crate) fn is_readable(&self) -> bool {
-        self.ordering.is_readable()
+        self.ordering.ready.has_unclaimed()
+    }
+
+    /// Returns whether a reader of a stream has items.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.ordering.ready.has_unread()
+    }
+
+    /// Gives a stream a reader of its own. Returns false if it has one, or the peer has not ended the stream
+    /// since it had one.
+    pub(crate) fn claim(&mut self, stream: u16) -> bool {
+        self.ordering.ready.claim(stream)
+    }
+
+    /// Takes a stream's reader away, and discards what it has not read. Returns whether the peer has ended the
+    /// stream: what arrives until then is discarded too.
+    pub(crate) fn release_reader(&mut self, stream: u16) -> bool {
+        let ended = self.ordering.ready.release(stream);
+        self.release_discarded();
+        self.stretch_window();
+        ended
+    }
+
+    /// Ends streams whose readers were taken away: the peer has sent nothing on them since its last end.
+    pub(crate) fn end_released(&mut self, streams: &[u16]) {
+        self.ordering.ready.end_released(streams);
+    }
+
+    /// Takes a stream's reader away, and leaves to [`read`](Self::read) what it has not read.
+    pub(crate) fn leave(&mut self, stream: u16) {
+        self.ordering.ready.leave(stream);
+    }
+
+    /// Returns whether a stream has a reader, or had one since the peer's last end, or a message that waits
+    /// for one.
+    pub(crate) fn is_taken(&self, stream: u16) -> bool {
+        self.ordering.ready.is_claimed(stream) || self.ordering.ready.is_waiting(stream)
+    }
+
+    /// Returns the stream of the first message for which `wanted` holds and that has no reader.
+    pub(crate) fn next_stream(&self, wanted: impl Fn(u16) -> bool) -> Option<u16> {
+        self.ordering.ready.next_stream(wanted)
+    }
+
+    /// Returns the next item of a stream with a reader. Afterwards a SACK may be due, as after
+    /// [`read`](Self::read).
+    pub(crate) fn read_on(&mut self, stream: u16) -> Option<StreamItem<Message>> {
+        Some(match self.ordering.ready.read_on(stream)? {
+            StreamItem::Message(arrived) => StreamItem::Message(self.release(arrived)),
+            StreamItem::End(end) => StreamItem::End(end),
+        })
+    }
+
+    /// Returns a stream whose reader has items and was not told.
+    pub(crate) fn take_untold(&mut self) -> Option<u16> {
+        self.ordering.ready.take_untold()
+    }
+
+    /// Takes all that readers have not read, before a restart replaces this state.
+    pub(crate) fn take_readers(&mut self) -> Vec<(u16, VecDeque<StreamItem<Message>>)> {
+        let items = |item| match item {
+            StreamItem::Message(Arrived { message, .. }) => StreamItem::Message(message),
+            StreamItem::End(end) => StreamItem::End(end),
+        };
+        let readers = self.ordering.ready.take_readers().into_iter();
+        readers.map(|(stream, unread)| (stream, unread.into_iter().map(items).collect())).collect()
     }
 
     /// Returns the number of the next ordered message of a stream.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::fault::DataFault;
+use super::ready::{Ready, StreamEnd};
 use crate::message::Message;
 use crate::stream_table::StreamTable;
 
@@ -73,38 +74,11 @@ impl Waiting {
     }
 }
 
-/// Messages ready to be read.
-#[derive(Debug, Default)]
-struct Ready {
-    messages: VecDeque<Arrived>,
-    /// Messages of key management, which do not wait for the application to read; `None` if they count as
-    /// user data.
-    keys: Option<Box<KeyMessages>>,
-}
-
-/// Messages of key management ready to be read.
-#[derive(Debug, Default)]
-struct KeyMessages {
-    waiting: VecDeque<Arrived>,
-    /// True if the messages were announced, and not all were read since.
-    announced: bool,
-}
-
-impl Ready {
-    #[inline]
-    fn push_back(&mut self, arrived: Arrived) {
-        match &mut self.keys {
-            Some(keys) if arrived.message.is_key_management() => keys.waiting.push_back(arrived),
-            _ => self.messages.push_back(arrived),
-        }
-    }
-}
-
 /// The inbound streams and the messages ready to be read.
 #[derive(Debug)]
 pub(super) struct Ordering {
     streams: StreamTable<Stream>,
-    ready: Ready,
+    pub(super) ready: Ready,
     /// True if messages have numbers of 32 bits (RFC 8260 §2.1) instead of 16.
     interleaving: bool,
 }
@@ -241,16 +215,23 @@ impl Ordering {
     }
 
     /// Resets a stream to number 0. Held messages can be read.
-    pub(super) fn reset(&mut self, number: u16) {
+    fn reset(&mut self, number: u16) {
         // One that was never touched is at 0.
         if self.streams.get(number).is_some() {
             begin_anew(self.streams.entry(number), &mut self.ready);
         }
     }
 
-    /// Restarts the numbers of all streams at 0.
-    pub(super) fn reset_all(&mut self) {
-        self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
+    /// Resets these streams to number 0, or all if there is none. Held messages can be read before the ends.
+    pub(super) fn reset_streams(&mut self, ends: &[StreamEnd]) {
+        if ends.is_empty() {
+            self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
+            let open = self.ready.open();
+            self.ready.end(open.into_iter().map(|stream| StreamEnd { stream, code: None }));
+            return;
+        }
+        ends.iter().for_each(|end| self.reset(end.stream));
+        self.ready.end(ends.iter().copied());
     }
 
     /// Separates messages of key management from user messages from now on.
@@ -258,9 +239,10 @@ impl Ordering {
         self.ready.keys.get_or_insert_default();
     }
 
-    /// Returns the next message for the application.
+    /// Returns the next message of a stream without a reader.
+    #[inline]
     pub(super) fn read(&mut self) -> Option<Arrived> {
-        self.ready.messages.pop_front()
+        self.ready.read()
     }
 
     /// Returns the next message of key management.
@@ -281,12 +263,10 @@ impl Ordering {
         keys.map(|keys| keys.announced = true).is_some()
     }
 
-    pub(super) fn readable(&self) -> usize {
-        self.ready.messages.len()
-    }
-
+    /// Returns whether anything can be read.
+    #[inline]
     pub(super) fn is_readable(&self) -> bool {
-        !self.ready.messages.is_empty()
+        self.ready.is_readable()
     }
 
     /// Returns the bytes of memory of all streams.
@@ -308,8 +288,7 @@ impl Ordering {
     #[cfg(test)]
     pub(super) fn held(&self, streams: u16) -> (u64, u64) {
         let waiting = (0..streams).filter_map(|stream| self.streams.get(stream)?.waiting.as_deref());
-        let keys = self.ready.keys.iter().flat_map(|keys| &keys.waiting);
-        let held = waiting.flat_map(Waiting::iter).chain(&self.ready.messages).chain(keys);
+        let held = waiting.flat_map(Waiting::iter).chain(self.ready.all());
         held.fold((0, 0), |(b, c), a| (b + a.message.data.len() as u64, c + u64::from(a.chunks)))
     }
 }

@@ -115,6 +115,20 @@ impl Outbound {
         }
     }
 
+    /// Abandons the messages of a stream that were not begun; with PR-SCTP also one that was sent in part, if
+    /// its reliability is not full.
+    pub(crate) fn abandon_unsent(&mut self, now: Time, stream: u16, paths: &mut Paths) {
+        for (id, partial, begun) in self.queue.messages_of(stream) {
+            if partial != 0 && (!begun || self.peer_forwards) {
+                self.abandon(partial, paths);
+            } else if !begun && let Some(queued) = self.queue.remove(stream, id) {
+                self.partial.failures.push(SendFailure { abandoned: true, ..queued.into_failure() });
+                self.note_room();
+            }
+        }
+        self.forward_after_abandoning(now, paths);
+    }
+
     /// Returns the user bytes of a message that were sent and are still kept.
     fn held_of(&self, number: u64) -> u64 {
         let Some((first, last)) = self.partial.get(number).and_then(|partial| partial.tsns) else { return 0 };

@@ -3,12 +3,17 @@
 
 use std::collections::VecDeque;
 
+use msctp_wire::param::StreamCode;
 use msctp_wire::{ReconfigSerial, Tsn};
 
+use crate::inbound::StreamEnd;
 use crate::rare::{Rare, rare_state};
 
 /// Number of answers kept, since a chunk has at most two requests (RFC 6525 §3.1).
 const KEPT: usize = 2;
+
+/// Maximum number of streams of a request that have codes: they fit a packet of any path beside the names.
+pub const MAX_RESET_CODES: usize = 48;
 
 /// The handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +31,7 @@ pub(crate) enum Answer {
 pub(crate) struct Deferred {
     pub(crate) serial: ReconfigSerial,
     pub(crate) last_tsn: Tsn,
-    pub(crate) streams: Vec<u16>,
+    pub(crate) ends: Vec<StreamEnd>,
 }
 
 /// The peer's requests.
@@ -42,6 +47,8 @@ rare_state! {
         /// The last answered requests: number and Result.
         answered: VecDeque<(ReconfigSerial, u32)> = VecDeque::new(),
         deferred: Option<Deferred> = None,
+        /// Codes of the streams of a request, which follows.
+        codes: Option<(ReconfigSerial, Vec<StreamCode>)> = None,
     }
 }
 
@@ -77,6 +84,28 @@ impl Incoming {
         } else if let Some(answered) = self.past.answered.iter_mut().find(|(number, _)| *number == serial) {
             answered.1 = result;
         }
+    }
+
+    /// Keeps the codes of the request that follows, if it is the next one.
+    pub(crate) fn keep_codes(&mut self, serial: ReconfigSerial, codes: impl Iterator<Item = StreamCode>) {
+        if serial == self.next {
+            self.past.codes = Some((serial, codes.take(MAX_RESET_CODES).collect()));
+        }
+    }
+
+    /// Returns the streams of a request with their codes.
+    pub(crate) fn ends(
+        &mut self,
+        serial: ReconfigSerial,
+        streams: impl Iterator<Item = u16>,
+    ) -> Vec<StreamEnd> {
+        let codes = match self.past.is_touched() {
+            true => self.past.codes.take().filter(|(of, _)| *of == serial),
+            false => None,
+        };
+        let codes = codes.map_or(Vec::new(), |(_, codes)| codes);
+        let code_of = |stream| codes.iter().find(|one| one.stream == stream).map(|one| one.code);
+        streams.map(|stream| StreamEnd { stream, code: code_of(stream) }).collect()
     }
 
     /// Defers a reset until the data sent before it arrives.
@@ -122,9 +151,26 @@ mod tests {
     #[test]
     fn a_reset_waits_for_the_data_before_it() {
         let mut theirs = Incoming::new(Tsn::new(5));
-        theirs.defer(Deferred { serial: ReconfigSerial::new(5), last_tsn: Tsn::new(0), streams: vec![3] });
+        let ends = vec![StreamEnd { stream: 3, code: None }];
+        let serial = ReconfigSerial::new(5);
+        theirs.defer(Deferred { serial, last_tsn: Tsn::new(0), ends: ends.clone() });
         assert_eq!(theirs.take_deferred(Tsn::new(u32::MAX)), None);
-        assert!(theirs.take_deferred(Tsn::new(0)).is_some_and(|deferred| deferred.streams == [3]));
+        assert!(theirs.take_deferred(Tsn::new(0)).is_some_and(|deferred| deferred.ends == ends));
         assert!(!theirs.has_deferred());
+    }
+
+    #[test]
+    fn codes_are_those_of_the_request_that_follows() {
+        let (mut theirs, one) = (Incoming::new(Tsn::new(5)), StreamCode { stream: 3, code: 7 });
+        let ends = |theirs: &mut Incoming, serial| {
+            let ends = theirs.ends(ReconfigSerial::new(serial), [2, 3].into_iter());
+            ends.iter().map(|end| end.code).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&mut theirs, 5), [None, None]);
+        theirs.keep_codes(ReconfigSerial::new(6), [one].into_iter());
+        assert_eq!(ends(&mut theirs, 6), [None, None], "not the next");
+        theirs.keep_codes(ReconfigSerial::new(5), [one].into_iter());
+        assert_eq!(ends(&mut theirs, 5), [None, Some(7)]);
+        assert_eq!(ends(&mut theirs, 5), [None, None], "once");
     }
 }

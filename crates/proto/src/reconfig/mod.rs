@@ -8,7 +8,9 @@ mod incoming;
 mod outgoing;
 
 pub(crate) use self::incoming::{Answer, Deferred, Incoming};
+pub use self::incoming::MAX_RESET_CODES;
 pub(crate) use self::outgoing::{Outgoing, Settled, Step};
+use crate::inbound::StreamEnd;
 
 /// Whether streams can be reset and added (RFC 6525).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +71,10 @@ pub enum StreamEvent {
     /// The peer reset these streams to SSN 0, or all if none is named. All earlier messages can be read
     /// first.
     IncomingReset(Vec<u16>),
+    /// The peer asks for a reset of these streams of this end (RFC 6525 §5.1.3), or of all if none is named:
+    /// its readers are gone. The reset is under way, and queued messages will be sent after it unless they
+    /// are [abandoned](crate::Association::abandon_unsent).
+    ResetRequested(Vec<StreamEnd>),
     /// The peer added streams: their number, and the new total.
     IncomingAdded(u16),
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use msctp_units::Time;
-use msctp_wire::param::ReconfigResponse;
+use msctp_wire::param::{ReconfigResponse, StreamCode};
 use msctp_wire::{ReconfigSerial, Tsn};
 
 use super::{ReconfigOutcome, StreamRequest};
@@ -31,6 +31,8 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 struct Waiting {
     request: StreamRequest,
+    /// Codes of streams that are given up.
+    codes: Vec<StreamCode>,
     response_to: Option<ReconfigSerial>,
 }
 
@@ -68,19 +70,42 @@ impl Outgoing {
 
     /// Queues a request. Returns false if the queue is full.
     pub(crate) fn push(&mut self, request: StreamRequest, response_to: Option<ReconfigSerial>) -> bool {
+        self.push_with(request, Vec::new(), response_to)
+    }
+
+    /// Queues a request with codes of some of its streams. Returns false if the queue is full.
+    pub(crate) fn push_with(
+        &mut self,
+        request: StreamRequest,
+        codes: Vec<StreamCode>,
+        response_to: Option<ReconfigSerial>,
+    ) -> bool {
         if self.requests.waiting.len() >= MAX_WAITING {
             return false;
         }
         // RFC 6525 §5.2.3: an answer to the peer precedes our own requests that were not begun
         let Requests { waiting, step, .. } = &mut *self.requests;
         let index = if response_to.is_some() { usize::from(*step != Step::Queued) } else { waiting.len() };
-        waiting.insert(index.min(waiting.len()), Waiting { request, response_to });
+        waiting.insert(index.min(waiting.len()), Waiting { request, codes, response_to });
         true
     }
 
     /// Returns the current request and its progress.
     pub(crate) fn current(&self) -> Option<(&StreamRequest, Step)> {
         self.requests.waiting.front().map(|waiting| (&waiting.request, self.requests.step))
+    }
+
+    /// Returns whether a request resets this stream of this end.
+    pub(crate) fn resets(&self, stream: u16) -> bool {
+        self.requests.waiting.iter().any(|waiting| match &waiting.request {
+            StreamRequest::ResetOutgoing(streams) => streams.is_empty() || streams.contains(&stream),
+            _ => false,
+        })
+    }
+
+    /// Returns the codes of the current request.
+    pub(crate) fn codes(&self) -> &[StreamCode] {
+        self.requests.waiting.front().map_or(&[], |waiting| &waiting.codes)
     }
 
     pub(crate) fn set_step(&mut self, step: Step) {

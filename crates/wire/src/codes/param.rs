@@ -49,6 +49,8 @@ code_field! {
     DTLS_KEY_MANAGEMENT = 0x8006, "DTLS Key Management";
     /// RFC 5061 §4.2.7.
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
+    /// Of this project: application error codes of reset streams.
+    RESET_CODES = 0xbf52, "Reset Codes";
     /// RFC 3758 §3.1.
     FORWARD_TSN_SUPPORTED = 0xc000, "Forward-TSN-Supported";
     /// RFC 5061 §4.2.1.

@@ -16,7 +16,7 @@ mod unrecognized;
 pub use asconf::{AddressRequest, ErrorCauseIndication};
 pub use dtls::{DtlsKeyManagement, DtlsRoles};
 pub use padding::Padding;
-pub use reconfig::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
+pub use reconfig::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse, ResetCodes, StreamCode};
 
 pub use crate::codes::ParamType;
 
@@ -95,6 +95,9 @@ tlv_enum! {
         AddOutgoingStreams(AddStreams) = ADD_OUTGOING_STREAMS;
         /// Add Incoming Streams Request (RFC 6525 §4.6).
         AddIncomingStreams(AddStreams) = ADD_INCOMING_STREAMS;
+        /// Codes of the streams of a reset request, in a RE-CONFIG of its own before the request's. Of this
+        /// project.
+        ResetCodes(ResetCodes<'a>) = RESET_CODES;
     }
     markers {
         /// Reserved for ECN Capable (RFC 9260 §3.3.2).

@@ -148,6 +148,53 @@ impl Value<'_> for AddStreams {
     }
 }
 
+/// A stream that is given up, and the application's error code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamCode {
+    /// The stream.
+    pub stream: u16,
+    /// The code, without interpretation.
+    pub code: u32,
+}
+
+impl Item for StreamCode {
+    const SIZE: usize = 6;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self { stream: be16(bytes, 0), code: be32(bytes, 2) }
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        self.stream.write(out);
+        self.code.write(out);
+    }
+}
+
+/// Value of Reset Codes: why streams of a reset request are given up.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |     Parameter Type = 0xbf52   | Parameter Length = 8 + 6 * N  |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |          Re-configuration Request Sequence Number             |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |        Stream Number 1        |            Code 1             |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |        Code 1 (continued)     |        Stream Number 2 ...    |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResetCodes<'a> {
+    /// Number of the reset request.
+    pub serial: ReconfigSerial,
+    /// The streams that are given up, of those that the request names.
+    pub codes: List<'a, StreamCode>,
+}
+
+layout!(ResetCodes<'a> { serial: ReconfigSerial, ..codes });
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +230,9 @@ mod tests {
         let add = AddStreams { serial: ReconfigSerial::new(1), streams: 0x0102 };
         check(&[0, 17, 0, 12, 0, 0, 0, 1, 1, 2, 0, 0], Param::AddOutgoingStreams(add));
         check(&[0, 18, 0, 12, 0, 0, 0, 1, 1, 2, 0, 0], Param::AddIncomingStreams(add));
+        let codes = [StreamCode { stream: 3, code: 0x0102_0304 }];
+        let codes = ResetCodes { serial: ReconfigSerial::new(1), codes: List::from(&codes) };
+        check(&[0xbf, 0x52, 0, 14, 0, 0, 0, 1, 0, 3, 1, 2, 3, 4, 0, 0], Param::ResetCodes(codes));
     }
 
     #[test]
@@ -191,5 +241,7 @@ mod tests {
         assert_eq!(fault(&[0, 14, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0]), Malformed::NotWhole { len: 1, unit: 2 });
         let half = [0, 16, 0, 16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7];
         assert_eq!(fault(&half), Malformed::WrongLength { len: 12, expected: 16 });
+        let half = [0xbf, 0x52, 0, 12, 0, 0, 0, 1, 0, 3, 1, 2];
+        assert_eq!(fault(&half), Malformed::NotWhole { len: 4, unit: 6 });
     }
 }

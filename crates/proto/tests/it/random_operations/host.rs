@@ -579,6 +579,7 @@ impl Host {
                 }
             }
             StreamEvent::IncomingReset(_) => self.counts.streams_reset += 1,
+            StreamEvent::ResetRequested(_) => {}
             StreamEvent::IncomingAdded(streams) => {
                 self.counts.streams_added += 1;
                 self.streams.inbound = streams;

@@ -1,0 +1,405 @@
+//! [`Numbers`]: which numbers of streams are in use, and the ends of their two directions (RFC 6525 §5.1.2,
+//! §5.1.3). Keeps state; `stream_calls` calls the core.
+//!
+//! A number is free when both directions have ended. Until then it belongs to one use of it, whose handles may
+//! be dropped: nothing of one use can reach the next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::task::{Context, Waker};
+
+use msctp_proto::{ReconfigOutcome, StreamCode, StreamEnd};
+
+use crate::error::FinishError;
+
+/// The direction from this end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Out {
+    /// Nothing was sent.
+    Unused,
+    /// Data was sent.
+    Open,
+    /// The end is to be requested: when everything was sent, or with a code at once, and the rest is dropped.
+    Ending(Option<u32>),
+    /// The reset was requested.
+    Asked(Option<u32>),
+    /// The peer asked for the reset with this code, which is under way.
+    Stopping(Option<u32>),
+    /// The peer has answered, or could not be notified.
+    Over(Result<(), FinishError>),
+}
+
+/// The direction from the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum In {
+    Open,
+    /// The peer is to be asked for the end, with this code.
+    Stop(Option<u32>),
+    /// It was asked.
+    Asked,
+    Ended,
+}
+
+/// A use of a number.
+#[derive(Debug)]
+struct Number {
+    out: Out,
+    from_peer: In,
+    /// This end began it.
+    ours: bool,
+    /// There is a handle to it.
+    held: bool,
+    reader: Option<Waker>,
+}
+
+impl Number {
+    /// Returns whether the peer knows nothing of this use.
+    fn is_secret(&self) -> bool {
+        self.ours && self.out == Out::Unused
+    }
+}
+
+/// The numbers in use.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    of: BTreeMap<u16, Number>,
+    /// Those that are [`Out::Ending`].
+    ending: BTreeSet<u16>,
+    /// Those that are [`In::Stop`].
+    stopping: BTreeSet<u16>,
+    /// Requests under way, of either kind.
+    asked_ends: Vec<u16>,
+    asked_stops: Vec<u16>,
+}
+
+/// Streams of a request, and the codes of some.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Batch {
+    pub(crate) streams: Vec<u16>,
+    pub(crate) codes: Vec<StreamCode>,
+}
+
+impl Batch {
+    fn add(&mut self, stream: u16, code: Option<u32>) {
+        self.streams.push(stream);
+        self.codes.extend(code.map(|code| StreamCode { stream, code }));
+    }
+
+    fn is_full(&self) -> bool {
+        self.streams.len() >= msctp_proto::MAX_NAMED_STREAMS || self.codes.len() >= msctp_proto::MAX_RESET_CODES
+    }
+}
+
+impl Numbers {
+    /// Begins a use of a number. Returns false if it is in use.
+    pub(crate) fn begin(&mut self, stream: u16, ours: bool) -> bool {
+        if self.of.contains_key(&stream) {
+            return false;
+        }
+        let number = Number { out: Out::Unused, from_peer: In::Open, ours, held: true, reader: None };
+        self.of.insert(stream, number);
+        true
+    }
+
+    pub(crate) fn is_used(&self, stream: u16) -> bool {
+        self.of.contains_key(&stream)
+    }
+
+    /// Returns the state of the direction from this end; `None` if the number is not in use.
+    pub(crate) fn out(&self, stream: u16) -> Option<&Out> {
+        self.of.get(&stream).map(|number| &number.out)
+    }
+
+    /// Records that data was sent.
+    pub(crate) fn on_sent(&mut self, stream: u16) {
+        if let Some(number) = self.of.get_mut(&stream)
+            && number.out == Out::Unused
+        {
+            number.out = Out::Open;
+        }
+    }
+
+    /// Ends the direction from this end, unless it has ended or is about to. With a code what is queued is
+    /// dropped.
+    pub(crate) fn end(&mut self, stream: u16, code: Option<u32>) {
+        let Some(number) = self.of.get_mut(&stream) else { return };
+        match number.out {
+            Out::Unused | Out::Open => {}
+            // It may still change its mind about what is queued.
+            Out::Ending(None) if code.is_some() => {}
+            _ => return,
+        }
+        number.out = Out::Ending(code);
+        self.ending.insert(stream);
+    }
+
+    /// Ends the direction from this end if the peer knows of this use.
+    pub(crate) fn end_used(&mut self, stream: u16) {
+        if self.of.get(&stream).is_some_and(|number| !number.is_secret()) {
+            self.end(stream, None);
+        }
+    }
+
+    /// Asks the peer to end its direction, unless it has. `ended`: the core knows that it has.
+    pub(crate) fn stop(&mut self, stream: u16, code: Option<u32>, ended: bool) {
+        let Some(number) = self.of.get_mut(&stream) else { return };
+        if ended {
+            number.from_peer = In::Ended;
+        }
+        if number.from_peer == In::Open {
+            number.from_peer = In::Stop(code);
+            self.stopping.insert(stream);
+        }
+    }
+
+    /// The last handle is gone: ends what has not ended. Returns true if the peer knows nothing of this use, so
+    /// that nothing is to end.
+    pub(crate) fn drop_handle(&mut self, stream: u16) -> bool {
+        let Some(number) = self.of.get_mut(&stream) else { return false };
+        (number.held, number.reader) = (false, None);
+        if number.is_secret() {
+            self.leave(stream);
+            return true;
+        }
+        self.end(stream, None);
+        self.forget_if_over(stream);
+        false
+    }
+
+    /// Gives a number up without ending its directions.
+    pub(crate) fn leave(&mut self, stream: u16) {
+        self.of.remove(&stream);
+        self.ending.remove(&stream);
+        self.stopping.remove(&stream);
+    }
+
+    fn forget_if_over(&mut self, stream: u16) {
+        let over = |number: &Number| {
+            // A peer that could not be told of the end does not know that the next use is another one.
+            let told = matches!(
+                number.out,
+                Out::Over(Ok(()) | Err(FinishError::Stopped(_) | FinishError::Association(_)))
+            );
+            !number.held && told && number.from_peer == In::Ended
+        };
+        if self.of.get(&stream).is_some_and(over) {
+            self.of.remove(&stream);
+        }
+    }
+
+    /// Returns whether a request is to be made.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.ending.is_empty() || !self.stopping.is_empty()
+    }
+
+    /// Returns the streams of this end to reset next, out of those that `may`. One request at a time names all
+    /// that are ready.
+    pub(crate) fn next_ends(&self, may: impl Fn(u16, Option<u32>) -> bool) -> Batch {
+        let mut batch = Batch::default();
+        if !self.asked_ends.is_empty() {
+            return batch;
+        }
+        for &stream in &self.ending {
+            let Some(Number { out: Out::Ending(code), from_peer, ours, .. }) = self.of.get(&stream) else {
+                continue;
+            };
+            // The peer opens its own numbers again when both directions have ended: by then it must have been
+            // asked for its end, or the request would meet the next use.
+            let first_stop = !ours && matches!(from_peer, In::Stop(_) | In::Asked);
+            if !first_stop && may(stream, *code) {
+                batch.add(stream, *code);
+                if batch.is_full() {
+                    break;
+                }
+            }
+        }
+        batch
+    }
+
+    /// Records that the reset of these streams was requested.
+    pub(crate) fn on_ends_asked(&mut self, streams: &[u16]) {
+        self.asked_ends = streams.to_vec();
+        for &stream in streams {
+            self.ending.remove(&stream);
+            if let Some(Number { out, .. }) = self.of.get_mut(&stream)
+                && let Out::Ending(code) = *out
+            {
+                *out = Out::Asked(code);
+            }
+        }
+    }
+
+    /// Returns the streams of the peer to ask the end of next.
+    pub(crate) fn next_stops(&self) -> Batch {
+        let mut batch = Batch::default();
+        if !self.asked_stops.is_empty() {
+            return batch;
+        }
+        for &stream in &self.stopping {
+            let Some(number) = self.of.get(&stream).filter(|number| !number.is_secret()) else { continue };
+            if let In::Stop(code) = number.from_peer {
+                batch.add(stream, code);
+                if batch.is_full() {
+                    break;
+                }
+            }
+        }
+        batch
+    }
+
+    /// Records that the peer was asked for the end of these streams.
+    pub(crate) fn on_stops_asked(&mut self, streams: &[u16]) {
+        self.asked_stops = streams.to_vec();
+        for &stream in streams {
+            self.stopping.remove(&stream);
+            if let Some(number) = self.of.get_mut(&stream)
+                && matches!(number.from_peer, In::Stop(_))
+            {
+                number.from_peer = In::Asked;
+            }
+        }
+    }
+
+    /// Records that these streams cannot be reset.
+    pub(crate) fn refuse_ends(&mut self, streams: &[u16], error: &FinishError) {
+        for &stream in streams {
+            self.ending.remove(&stream);
+            self.settle(stream, Err(error.clone()));
+        }
+    }
+
+    /// Records that the peer cannot be asked for the end of these streams. Their numbers are not used again.
+    pub(crate) fn refuse_stops(&mut self, streams: &[u16]) {
+        for stream in streams {
+            self.stopping.remove(stream);
+        }
+    }
+
+    fn settle(&mut self, stream: u16, result: Result<(), FinishError>) {
+        if let Some(number) = self.of.get_mut(&stream) {
+            number.out = Out::Over(result);
+            self.forget_if_over(stream);
+        }
+    }
+
+    /// Handles the answer to a reset of streams of this end, which this end or the peer wanted.
+    pub(crate) fn on_ends_answered(&mut self, streams: &[u16], outcome: ReconfigOutcome) {
+        if self.asked_ends == streams {
+            self.asked_ends.clear();
+        }
+        for &stream in streams {
+            let Some(number) = self.of.get_mut(&stream) else { continue };
+            if !matches!(number.out, Out::Asked(_) | Out::Stopping(_) | Out::Ending(_)) {
+                continue;
+            }
+            let result = match (&number.out, outcome) {
+                (Out::Stopping(code), ReconfigOutcome::Performed) => Err(FinishError::Stopped(*code)),
+                (_, ReconfigOutcome::Performed) => Ok(()),
+                // The request was not sent, or another is in progress: repeat it. A shutdown of the
+                // association ends the stream as well.
+                (
+                    Out::Asked(code) | Out::Ending(code),
+                    ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY),
+                ) => {
+                    number.out = Out::Ending(*code);
+                    self.ending.insert(stream);
+                    continue;
+                }
+                (_, outcome) => Err(FinishError::Denied(outcome)),
+            };
+            self.ending.remove(&stream);
+            self.settle(stream, result);
+        }
+    }
+
+    /// Handles the answer to a request for the peer's ends. A request that was not applied is repeated.
+    pub(crate) fn on_stops_answered(&mut self, streams: &[u16], outcome: ReconfigOutcome) {
+        if self.asked_stops == streams {
+            self.asked_stops.clear();
+        }
+        for &stream in streams {
+            let Some(number) = self.of.get_mut(&stream) else { continue };
+            if number.from_peer != In::Asked {
+                continue;
+            }
+            match outcome {
+                // The peer had nothing to reset, or its reset came with the answer.
+                ReconfigOutcome::Performed => number.from_peer = In::Ended,
+                ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY) => {
+                    number.from_peer = In::Stop(None);
+                    self.stopping.insert(stream);
+                }
+                _ => {}
+            }
+            self.forget_if_over(stream);
+        }
+    }
+
+    /// Handles the peer's request for the end of these streams of this end: its readers are gone.
+    pub(crate) fn on_stop_requested(&mut self, ends: &[StreamEnd]) {
+        for &StreamEnd { stream, code } in ends {
+            if let Some(number) = self.of.get_mut(&stream)
+                && matches!(number.out, Out::Unused | Out::Open | Out::Ending(_))
+            {
+                number.out = Out::Stopping(code);
+                self.ending.remove(&stream);
+            }
+        }
+    }
+
+    /// Handles the peer's ends of these streams, or of all if none is named.
+    pub(crate) fn on_peer_ended(&mut self, streams: &[u16]) {
+        let all: Vec<u16> = match streams {
+            [] => self.of.keys().copied().collect(),
+            named => named.to_vec(),
+        };
+        for stream in all {
+            if let Some(number) = self.of.get_mut(&stream) {
+                // A request for it that is under way must be answered before the number is used again.
+                if number.from_peer != In::Asked {
+                    number.from_peer = In::Ended;
+                    self.stopping.remove(&stream);
+                }
+                self.forget_if_over(stream);
+            }
+        }
+    }
+
+    /// The peer restarted: every use has ended, and those with handles stay until they are dropped.
+    pub(crate) fn on_restart(&mut self) {
+        self.of.retain(|_, number| number.held);
+        for number in self.of.values_mut() {
+            number.out = Out::Over(Err(FinishError::Association(crate::AssociationError::Restarted)));
+            number.from_peer = In::Ended;
+            number.reader.take().into_iter().for_each(Waker::wake);
+        }
+        self.ending.clear();
+        self.stopping.clear();
+        self.asked_ends.clear();
+        self.asked_stops.clear();
+    }
+
+    /// Keeps the waker of the stream's reader.
+    pub(crate) fn wait(&mut self, stream: u16, cx: &Context<'_>) {
+        if let Some(number) = self.of.get_mut(&stream) {
+            match &mut number.reader {
+                Some(reader) => reader.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
+        }
+    }
+
+    /// Wakes the stream's reader.
+    pub(crate) fn wake(&mut self, stream: u16) {
+        if let Some(reader) = self.of.get_mut(&stream).and_then(|number| number.reader.take()) {
+            reader.wake();
+        }
+    }
+
+    /// Wakes every reader.
+    pub(crate) fn wake_all(&mut self) {
+        self.of.values_mut().filter_map(|number| number.reader.take()).for_each(Waker::wake);
+    }
+}
+
+/// RFC 6525 §4.4: "Error - Request already in progress".
+const IN_PROGRESS_ALREADY: u32 = 4;

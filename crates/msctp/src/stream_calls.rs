@@ -1,0 +1,374 @@
+//! Streams with handles of their own: connects [`Numbers`](crate::numbers), the core and the tasks that read
+//! and write.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use msctp_proto::{CallError, Handle, OutMessage, StreamEnd, StreamEvent, StreamItem, StreamRequest};
+use msctp_units::Time;
+
+use crate::association::{Association, slot_of, slot_of_parts};
+use crate::error::{AssociationError, FinishError, SendError, StreamError};
+use crate::numbers::Out;
+use crate::slot::{Phase, Slot};
+use crate::state::State;
+use crate::wakers::Wait;
+
+/// What a stream's reader gets next.
+#[derive(Debug)]
+pub(crate) enum Read {
+    Data(bytes::Bytes),
+    End(StreamEnd),
+    /// The association was shut down.
+    Over,
+}
+
+/// Returns the error of a call on an association that is over.
+fn over(phase: &Phase) -> Option<AssociationError> {
+    match phase {
+        Phase::Over(error) => Some(error.clone().unwrap_or(AssociationError::EndpointGone)),
+        Phase::Connecting | Phase::Up => None,
+    }
+}
+
+impl Association {
+    /// Takes a stream for a [`Stream`](crate::Stream) of its own.
+    pub(crate) fn claim_stream(&self, stream: u16) -> Result<(), StreamError> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        let (outbound, inbound) = slot.streams;
+        // The numbers of an association accepted just now are not known yet.
+        if !matches!(slot.phase, Phase::Connecting) && stream >= outbound.max(inbound) {
+            return Err(StreamError::Unknown { stream, outbound, inbound });
+        }
+        if slot.numbers.is_used(stream) {
+            return Err(StreamError::Taken(stream));
+        }
+        let Some(association) = state.core.association_mut(self.handle) else {
+            return over(&slot.phase).map_or(Err(StreamError::Taken(stream)), |error| Err(error.into()));
+        };
+        if !association.claim_stream(stream) {
+            return Err(StreamError::Taken(stream));
+        }
+        // The peer may use the same number on its own.
+        slot.numbers.begin(stream, false);
+        Ok(())
+    }
+
+    /// Takes a free stream of this end's parity; `Ok(None)` if there is none.
+    pub(crate) fn claim_free_stream(&self, cx: Option<&Context<'_>>) -> Result<Option<u16>, StreamError> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        if let Some(error) = over(&slot.phase) {
+            return Err(error.into());
+        }
+        let Some(association) = state.core.association_mut(self.handle) else {
+            return Err(AssociationError::EndpointGone.into());
+        };
+        // The peer answers on the same number.
+        let streams = slot.streams.0.min(slot.streams.1);
+        let parity = u16::from(!slot.initiator);
+        let ours = || (parity..streams).step_by(2);
+        let from = slot.next_open.max(parity);
+        let free = |stream: &u16| !slot.numbers.is_used(*stream) && !association.is_stream_taken(*stream);
+        let later = ours().filter(|stream| *stream >= from);
+        let Some(stream) = later.chain(ours().filter(|stream| *stream < from)).find(free) else {
+            if let Some(cx) = cx {
+                slot.wakers.add(Wait::Number, cx);
+            }
+            return Ok(None);
+        };
+        slot.next_open = stream.saturating_add(2);
+        association.claim_stream(stream);
+        slot.numbers.begin(stream, true);
+        Ok(Some(stream))
+    }
+
+    /// Waits for a free stream of this end's parity, and takes it.
+    pub(crate) async fn claim_next_free_stream(&self) -> Result<u16, StreamError> {
+        poll_fn(|cx| match self.claim_free_stream(Some(cx)) {
+            Ok(Some(stream)) => Poll::Ready(Ok(stream)),
+            Ok(None) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        })
+        .await
+    }
+
+    /// Waits until the peer sends on a stream of its parity that nobody has taken, and takes that stream.
+    pub(crate) async fn claim_incoming_stream(&self) -> Result<Option<u16>, AssociationError> {
+        poll_fn(|cx| self.poll_claim_incoming(cx)).await
+    }
+
+    fn poll_claim_incoming(&self, cx: &Context<'_>) -> Poll<Result<Option<u16>, AssociationError>> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        let theirs = u16::from(slot.initiator);
+        if let Some(association) = state.core.association_mut(self.handle) {
+            let numbers = &slot.numbers;
+            let next = association.next_stream(|stream| stream % 2 == theirs && !numbers.is_used(stream));
+            if let Some(stream) = next {
+                association.claim_stream(stream);
+                slot.numbers.begin(stream, false);
+                return Poll::Ready(Ok(Some(stream)));
+            }
+        }
+        match &slot.phase {
+            Phase::Over(None) => Poll::Ready(Ok(None)),
+            Phase::Over(Some(error)) => Poll::Ready(Err(error.clone())),
+            _ => {
+                slot.wakers.add(Wait::Read, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Returns what the stream's reader gets next.
+    pub(crate) fn poll_read_stream(
+        &self,
+        cx: &Context<'_>,
+        stream: u16,
+    ) -> Poll<Result<Read, AssociationError>> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        let item = match state.core.association_mut(self.handle) {
+            Some(association) => association.recv_on(stream).map_err(|_| AssociationError::Restarted)?,
+            None => None,
+        };
+        match (item, &slot.phase) {
+            (Some(StreamItem::Message(message)), _) => {
+                // The peer may need a window update.
+                state.wake_driver();
+                Poll::Ready(Ok(Read::Data(message.data)))
+            }
+            (Some(StreamItem::End(end)), _) => Poll::Ready(Ok(Read::End(end))),
+            (None, Phase::Over(None)) => Poll::Ready(Ok(Read::Over)),
+            (None, Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
+            (None, _) => {
+                slot.numbers.wait(stream, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Sends data on a stream. Returns an error if the direction has ended.
+    pub(crate) fn poll_write_stream(
+        &self,
+        cx: &Context<'_>,
+        message: &OutMessage,
+    ) -> Poll<Result<(), WriteError>> {
+        {
+            let mut state = self.shared.lock();
+            let slot = slot_of(&mut state, self.handle);
+            match slot.numbers.out(message.stream) {
+                Some(Out::Unused | Out::Open) => {}
+                Some(Out::Stopping(code) | Out::Over(Err(FinishError::Stopped(code)))) => {
+                    return Poll::Ready(Err(FinishError::Stopped(*code).into()));
+                }
+                Some(Out::Over(Err(FinishError::Association(error)))) => {
+                    return Poll::Ready(Err(FinishError::Association(error.clone()).into()));
+                }
+                _ => return Poll::Ready(Err(WriteError::Finished)),
+            }
+            slot.numbers.on_sent(message.stream);
+        }
+        self.poll_send(cx, message).map_err(WriteError::Send)
+    }
+
+    /// Ends the direction from this end, and waits for the peer's answer.
+    pub(crate) fn poll_finish(&self, cx: &Context<'_>, stream: u16) -> Poll<Result<(), FinishError>> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let now = state.now();
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        // The end of the association ends all streams.
+        if let Phase::Over(error) = &slot.phase {
+            return Poll::Ready(error.clone().map_or(Ok(()), |error| Err(error.into())));
+        }
+        if matches!(slot.numbers.out(stream), Some(Out::Unused | Out::Open)) {
+            slot.numbers.end(stream, None);
+            state.streams_changed(now, self.handle);
+        }
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        match slot.numbers.out(stream) {
+            Some(Out::Over(result)) => Poll::Ready(result.clone()),
+            _ => {
+                slot.wakers.add(Wait::Flush, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ends the direction from this end, unless nothing was sent and the peer may not know of the stream.
+    pub(crate) fn end_stream(&self, stream: u16) {
+        let mut state = self.shared.lock();
+        let now = state.now();
+        slot_of(&mut state, self.handle).numbers.end_used(stream);
+        state.streams_changed(now, self.handle);
+    }
+
+    /// Gives the direction from this end up.
+    pub(crate) fn reset_stream(&self, stream: u16, code: u32) {
+        let mut state = self.shared.lock();
+        let now = state.now();
+        slot_of(&mut state, self.handle).numbers.end(stream, Some(code));
+        state.streams_changed(now, self.handle);
+    }
+
+    /// Takes the stream's reader away, and asks the peer for the end.
+    pub(crate) fn stop_stream(&self, stream: u16, code: Option<u32>) {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let now = state.now();
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        let association = state.core.association_mut(self.handle);
+        let ended = association.is_none_or(|association| association.release_stream(now, stream));
+        slot.numbers.stop(stream, code, ended);
+        state.streams_changed(now, self.handle);
+    }
+
+    /// Takes the last handle of a stream away.
+    pub(crate) fn drop_stream(&self, stream: u16) {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let now = state.now();
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        let unused = slot.numbers.drop_handle(stream);
+        if unused && let Some(association) = state.core.association_mut(self.handle) {
+            association.leave_stream(stream);
+        }
+        // The number may be free, and what the peer sent on it since may be for somebody else.
+        slot.wakers.wake(Wait::Number);
+        slot.wakers.wake(Wait::Read);
+        state.streams_changed(now, self.handle);
+    }
+
+    /// Takes the handles of a stream away without ending it.
+    pub(crate) fn leave_stream(&self, stream: u16) {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        slot.numbers.leave(stream);
+        if let Some(association) = state.core.association_mut(self.handle) {
+            association.leave_stream(stream);
+        }
+        slot.wakers.wake(Wait::Read);
+        slot.wakers.wake(Wait::Number);
+    }
+}
+
+/// Why data cannot be written to a stream.
+#[derive(Debug)]
+pub(crate) enum WriteError {
+    /// This end has ended the direction.
+    Finished,
+    /// The peer has, or the association.
+    Ended(FinishError),
+    Send(SendError),
+}
+
+impl From<FinishError> for WriteError {
+    fn from(error: FinishError) -> Self {
+        Self::Ended(error)
+    }
+}
+
+impl State {
+    /// Applies a change of streams by either end.
+    pub(crate) fn note_streams(&mut self, handle: Handle, change: &StreamEvent) {
+        let now = self.now();
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        match change {
+            StreamEvent::IncomingReset(streams) => slot.numbers.on_peer_ended(streams),
+            StreamEvent::ResetRequested(ends) => self.note_stops(now, handle, ends),
+            StreamEvent::Answered { request: StreamRequest::ResetOutgoing(streams), outcome } => {
+                slot.numbers.on_ends_answered(streams, *outcome);
+            }
+            StreamEvent::Answered { request: StreamRequest::ResetIncoming(streams), outcome } => {
+                slot.numbers.on_stops_answered(streams, *outcome);
+            }
+            StreamEvent::Answered { .. } | StreamEvent::IncomingAdded(_) => {
+                let agreed = self.core.association(handle).and_then(msctp_proto::Association::agreed);
+                if let Some(agreed) = agreed {
+                    slot.streams = (agreed.outbound_streams, agreed.inbound_streams);
+                }
+            }
+        }
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        for wait in [Wait::Flush, Wait::Write, Wait::Number] {
+            slot.wakers.wake(wait);
+        }
+        self.streams_changed(now, handle);
+    }
+
+    /// Handles the peer's request for the end of streams of this end. What is queued there is of the use that
+    /// the peer has given up.
+    fn note_stops(&mut self, now: Time, handle: Handle, ends: &[StreamEnd]) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        slot.numbers.on_stop_requested(ends);
+        let Some(association) = self.core.association_mut(handle) else { return };
+        for end in ends.iter().filter(|end| slot.numbers.is_used(end.stream)) {
+            association.abandon_unsent(now, end.stream);
+        }
+    }
+
+    /// Requests what is due after a change of streams.
+    fn streams_changed(&mut self, now: Time, handle: Handle) {
+        if self.slots.get(&handle).is_some_and(|slot| slot.numbers.is_waiting()) {
+            self.ending.insert(handle);
+            self.advance_streams(now, handle);
+        }
+        self.wake_driver();
+    }
+
+    /// Requests the ends that are due.
+    pub(crate) fn advance_streams(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let Some(association) = self.core.association_mut(handle) else { return };
+        advance_stops(now, slot, association);
+        advance_ends(now, slot, association);
+        if !slot.numbers.is_waiting() {
+            self.ending.remove(&handle);
+        }
+    }
+}
+
+/// Asks the peer for the ends of streams whose readers are gone.
+fn advance_stops(now: Time, slot: &mut Slot, association: &mut msctp_proto::Association) {
+    let batch = slot.numbers.next_stops();
+    if batch.streams.is_empty() {
+        return;
+    }
+    let request = StreamRequest::ResetIncoming(batch.streams.clone());
+    match association.reconfigure_with(now, request, batch.codes) {
+        Ok(()) => slot.numbers.on_stops_asked(&batch.streams),
+        // The association shuts down, which ends all streams; or other requests come first.
+        Err(CallError::WrongState { .. } | CallError::TooManyStreamRequests) => {}
+        Err(_) => slot.numbers.refuse_stops(&batch.streams),
+    }
+}
+
+/// Requests the ends of streams of this end: of those that were sent completely, or are given up.
+fn advance_ends(now: Time, slot: &mut Slot, association: &mut msctp_proto::Association) {
+    let batch = slot.numbers.next_ends(|stream, code| {
+        !association.is_resetting(stream) && (code.is_some() || association.unsent_on(stream) == 0)
+    });
+    if batch.streams.is_empty() {
+        return;
+    }
+    let request = StreamRequest::ResetOutgoing(batch.streams.clone());
+    let error = match association.reconfigure_with(now, request, batch.codes) {
+        Ok(()) => return slot.numbers.on_ends_asked(&batch.streams),
+        // The delivery is all that this end can ensure.
+        Err(CallError::PeerLacksReconfig) if association.buffered() > 0 => return,
+        Err(CallError::PeerLacksReconfig) => FinishError::NotAgreedOn,
+        Err(CallError::WrongState { .. } | CallError::TooManyStreamRequests) => return,
+        Err(error) => FinishError::Refused(error),
+    };
+    slot.numbers.refuse_ends(&batch.streams, &error);
+    slot.wakers.wake(Wait::Flush);
+    slot.wakers.wake(Wait::Write);
+}

@@ -1,0 +1,221 @@
+//! Requests and answers on streams of their own, as programs make them: given up at any moment, dropped in any
+//! order, more than there are numbers.
+
+use std::io;
+use std::time::Duration;
+
+use msctp::{Association, Config, Endpoint, FinishError, Peer, StreamReset};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::common::{self, soon};
+
+const PORT: u16 = 5001;
+
+/// Two ends, the one that connected first. The endpoints live as long.
+struct Pair {
+    a: Association,
+    b: Association,
+    _ends: [Endpoint; 2],
+}
+
+async fn pair(config: Config) -> Pair {
+    let [server, client] = [(); 2].map(|()| Endpoint::bind(&common::options()).unwrap());
+    server.listen(PORT, config.clone()).unwrap();
+    let at = server.local_addresses()[0];
+    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, config).await.unwrap();
+    let b = server.accept(PORT).await.unwrap();
+    Pair { a, b, _ends: [server, client] }
+}
+
+/// Answers each number with itself, after a time.
+fn serve(b: &Association, after: Duration) {
+    let b = b.clone();
+    tokio::spawn(async move {
+        while let Some(mut stream) = b.accept_stream().await? {
+            tokio::spawn(async move {
+                let number = stream.read_u32().await?;
+                tokio::time::sleep(after).await;
+                stream.write_u32(number).await?;
+                stream.finish().await?;
+                io::Result::Ok(())
+            });
+        }
+        io::Result::Ok(())
+    });
+}
+
+async fn ask(a: &Association, number: u32) -> io::Result<msctp::Stream> {
+    let mut stream = a.open_stream().await.map_err(io::Error::other)?;
+    stream.write_u32(number).await?;
+    stream.finish().await?;
+    Ok(stream)
+}
+
+async fn call(a: &Association, number: u32) {
+    let mut stream = ask(a, number).await.unwrap();
+    assert_eq!(stream.read_u32().await.unwrap(), number, "on stream {}", stream.number());
+}
+
+#[tokio::test]
+async fn every_call_gets_its_own_answer_however_the_last_ones_ended() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    serve(&b, Duration::ZERO);
+    for number in 0..40 {
+        soon(call(&a, number)).await;
+    }
+    for number in 100..140 {
+        let mut stream = soon(ask(&a, number)).await.unwrap();
+        assert_eq!(soon(stream.read_u32()).await.unwrap(), number);
+        // The end has arrived, unread.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for number in 200..240 {
+        // Nobody reads the answer.
+        let (send, recv) = soon(ask(&a, number)).await.unwrap().into_split();
+        drop(recv);
+        if number % 2 == 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        drop(send);
+        soon(call(&a, number + 1000)).await;
+    }
+    for number in 300..340 {
+        // Nor sends everything.
+        let mut stream = soon(a.open_stream()).await.unwrap();
+        stream.write_u16(number).await.unwrap();
+        drop(stream);
+        soon(call(&a, u32::from(number) + 1000)).await;
+    }
+    // More at once than there are numbers.
+    let calls = (400..500).map(|number| {
+        let a = a.clone();
+        tokio::spawn(async move { call(&a, number).await })
+    });
+    for one in calls.collect::<Vec<_>>() {
+        soon(one).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_answer_to_a_call_that_was_given_up_reaches_nobody() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    serve(&b, Duration::from_millis(50));
+    let served = tokio::spawn({
+        let a = a.clone();
+        async move { a.accept_stream().await.map(|stream| stream.map(|stream| stream.number())) }
+    });
+    for number in 0..5 {
+        let mut stream = ask(&a, number).await.unwrap();
+        let given_up = timeout(Duration::from_millis(5), stream.read_u32()).await;
+        assert!(given_up.is_err(), "the answer takes 50 ms");
+    }
+    for number in 100..110 {
+        soon(call(&a, number)).await;
+    }
+    // Messages go on beside them.
+    b.send_bytes(1, "a request of the other end").await.unwrap();
+    assert_eq!(soon(served).await.unwrap(), Ok(Some(1)));
+    assert!(timeout(Duration::from_millis(100), a.recv()).await.is_err(), "nothing is left over");
+}
+
+#[tokio::test]
+async fn a_dropped_half_ends_its_direction_at_the_other_end() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    let mut ours = a.open_stream().await.unwrap();
+    ours.write_all(b"question").await.unwrap();
+    let (send, recv) = ours.into_split();
+    let mut theirs = b.accept_stream().await.unwrap().unwrap();
+    drop(send);
+    let mut got = Vec::new();
+    soon(theirs.read_to_end(&mut got)).await.unwrap();
+    assert_eq!(got, b"question");
+    theirs.write_all(b"answer").await.unwrap();
+    drop(recv);
+    let error = soon(async {
+        loop {
+            if let Err(error) = theirs.write_all(&[7; 10_000]).await {
+                break error;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    assert_eq!(error.await.kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(soon(theirs.finish()).await, Err(FinishError::Stopped(None)));
+    // A stream that was opened and not used is unknown to the other end, and free.
+    drop(theirs);
+    let unused = a.open_stream().await.unwrap();
+    let number = unused.number();
+    drop(unused);
+    assert_eq!(a.stream(number).unwrap().number(), number);
+}
+
+#[tokio::test]
+async fn resets_and_stops_carry_codes_and_drop_what_is_queued() {
+    let config = Config { send_buffer: 1 << 20, receive_buffer: 32 << 10, ..Config::default() };
+    let Pair { a, b, _ends } = pair(config).await;
+    for round in 0..20_u32 {
+        let (mut send, mut recv) = a.open_stream().await.unwrap().into_split();
+        // More than the peer takes unread.
+        send.write_all(&[1; 200_000]).await.unwrap();
+        let (answer, mut question) = soon(b.accept_stream()).await.unwrap().unwrap().into_split();
+        send.reset(round);
+        let mut got = Vec::new();
+        let error = soon(question.read_to_end(&mut got)).await.unwrap_err();
+        let reset = error.get_ref().and_then(|error| error.downcast_ref::<StreamReset>());
+        assert_eq!((error.kind(), reset), (io::ErrorKind::ConnectionReset, Some(&StreamReset { code: round })));
+        assert!(got.len() < 200_000, "{} bytes", got.len());
+        answer.reset(round + 1000);
+        let error = soon(recv.read_to_end(&mut got)).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("the peer gave the stream up (code {})", round + 1000));
+        drop((question, recv));
+
+        let (mut send, _recv) = a.open_stream().await.unwrap().into_split();
+        send.write_all(&[1; 200_000]).await.unwrap();
+        let (_answer, question) = soon(b.accept_stream()).await.unwrap().unwrap().into_split();
+        question.stop(round);
+        assert_eq!(soon(send.finish()).await, Err(FinishError::Stopped(Some(round))));
+        let error = soon(send.write_all(b"more")).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("the peer stopped reading the stream (code {round})"));
+    }
+    soon(a.shutdown()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_unread_stream_stops_no_other_before_the_receive_buffer_is_full() {
+    let config = Config { receive_buffer: 4 << 20, ..Config::default() };
+    let Pair { a, b, _ends } = pair(config).await;
+    let mut unread = a.open_stream().await.unwrap();
+    unread.write_all(&[7; 3 << 20]).await.unwrap();
+    let held = soon(b.accept_stream()).await.unwrap().unwrap();
+    soon(a.flush()).await.unwrap();
+    serve(&b, Duration::ZERO);
+    for number in 0..40 {
+        soon(call(&a, number)).await;
+    }
+    // A thousand messages that nobody takes.
+    for _ in 0..1000 {
+        a.send_bytes(1, "x").await.unwrap();
+    }
+    soon(a.flush()).await.unwrap();
+    for number in 0..40 {
+        soon(call(&a, number)).await;
+    }
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_left_open_goes_on_as_messages() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    let mut stream = a.stream(3).unwrap();
+    b.send_bytes(3, "unread").await.unwrap();
+    stream.write_all(b"written").await.unwrap();
+    assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "written");
+    stream.leave_open();
+    assert_eq!(soon(a.recv()).await.unwrap().unwrap().data, "unread");
+    b.send_bytes(3, "later").await.unwrap();
+    assert_eq!(soon(a.recv()).await.unwrap().unwrap().data, "later");
+    a.send_bytes(3, "written later").await.unwrap();
+    assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "written later");
+    assert!(a.stream(3).is_ok(), "and it can be taken again");
+}

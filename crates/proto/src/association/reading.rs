@@ -1,0 +1,193 @@
+//! Calls of the application to receive: messages of any stream, and streams with readers of their own.
+
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+
+use super::Association;
+use crate::error::Restarted;
+use crate::event::Event;
+use crate::inbound::StreamItem;
+use crate::message::Message;
+use crate::rare::{Rare, rare_state};
+
+rare_state! {
+    /// Content that the application reads before the messages of the current association.
+    pub(super) struct Unread {
+        saved: VecDeque<Saved> = VecDeque::new(),
+        /// What readers of streams have not read. Their streams ended with the restart.
+        readers: Vec<(u16, VecDeque<StreamItem>)> = Vec::new(),
+        /// Bytes of the messages.
+        pub(super) bytes: u64 = 0,
+    }
+}
+
+#[derive(Debug)]
+enum Saved {
+    Message(Message),
+    /// The peer restarted: later messages belong to the new association.
+    Restarted,
+}
+
+/// # Receiving
+impl Association {
+    /// Returns the next message received on a stream without a [reader of its own](Self::claim_stream), in the
+    /// order of its stream. May be called after the association is closed.
+    ///
+    /// # Errors
+    ///
+    /// The peer restarted (RFC 9260 §5.2.4 A), reported once: all earlier messages were returned, and later
+    /// ones come from the current owner of the peer's address. Without shared keys that may be another host:
+    /// close the association, or continue.
+    pub fn recv(&mut self) -> Result<Option<Message>, Restarted> {
+        let saved = if self.unread.is_touched() { self.next_saved() } else { None };
+        let message = match saved {
+            Some(Saved::Restarted) => return Err(Restarted),
+            Some(Saved::Message(message)) => Some(message),
+            None => self.inbound.read(),
+        };
+        match &message {
+            Some(message) => self.stats.bytes_delivered += message.data.len() as u64,
+            None => self.readable_told = false,
+        }
+        Ok(message)
+    }
+
+    /// Returns the next message from before a restart.
+    #[cold]
+    fn next_saved(&mut self) -> Option<Saved> {
+        let Some(saved) = self.unread.saved.pop_front() else {
+            if self.unread.readers.is_empty() {
+                self.unread = Rare::default();
+            }
+            return None;
+        };
+        if let Saved::Message(message) = &saved {
+            self.unread.bytes -= message.data.len() as u64;
+        }
+        Some(saved)
+    }
+
+    /// Returns whether [`recv`](Self::recv) has a message or a restart to report.
+    pub fn readable(&self) -> bool {
+        !self.unread.saved.is_empty() || self.inbound.is_readable()
+    }
+
+    /// Returns whether anything was received that [`recv`](Self::recv) or [`recv_on`](Self::recv_on) has not
+    /// returned.
+    pub(crate) fn has_unread(&self) -> bool {
+        let before = self.unread.readers.iter().any(|(_, unread)| !unread.is_empty());
+        before || self.readable() || self.inbound.has_unread()
+    }
+
+    /// Returns the number of messages that [`recv`](Self::recv) would return now.
+    pub fn unread(&self) -> usize {
+        self.saved_messages() + self.inbound.readable()
+    }
+
+    /// Gives a stream a reader of its own: what arrives on it is for [`recv_on`](Self::recv_on) and not for
+    /// [`recv`](Self::recv), up to the peer's end of the stream. The reader begins with what `recv` has not
+    /// returned. Returns false if the stream has a reader, or had one and the peer has not ended it since.
+    pub fn claim_stream(&mut self, stream: u16) -> bool {
+        let before = self.unread.readers.iter().any(|(number, _)| *number == stream);
+        !before && self.inbound.claim(stream)
+    }
+
+    /// Takes a stream's reader away and discards what it has not read. Returns whether the peer has ended the
+    /// stream. If not, what arrives before its end is discarded too, and nobody can
+    /// [claim](Self::claim_stream) the stream; to ask for the end, request
+    /// [`ResetIncoming`](crate::StreamRequest::ResetIncoming).
+    pub fn release_stream(&mut self, now: Time, stream: u16) -> bool {
+        let before = self.unread.readers.len();
+        let unread = &mut self.unread;
+        if before > 0 {
+            unread.readers.retain(|(number, _)| *number != stream);
+        }
+        // The restart ended it.
+        let ended = self.unread.readers.len() < before || self.inbound.release_reader(stream);
+        self.after_change(now);
+        ended
+    }
+
+    /// Takes a stream's reader away. [`recv`](Self::recv) returns what it has not read, and what arrives later.
+    pub fn leave_stream(&mut self, stream: u16) {
+        self.unread_of(stream);
+        self.inbound.leave(stream);
+        self.notify_readable();
+    }
+
+    /// Returns the next item of a stream that was [claimed](Self::claim_stream). After an end there is none:
+    /// release the stream, and claim it again for what the peer sends later.
+    ///
+    /// # Errors
+    ///
+    /// The peer restarted, which ended the stream; reported until the stream is released.
+    pub fn recv_on(&mut self, stream: u16) -> Result<Option<StreamItem>, Restarted> {
+        let item = match self.unread_of(stream) {
+            Some(unread) => Some(unread.pop_front().ok_or(Restarted)?),
+            None => self.inbound.read_on(stream),
+        };
+        if let Some(StreamItem::Message(message)) = &item {
+            self.stats.bytes_delivered += message.data.len() as u64;
+        }
+        Ok(item)
+    }
+
+    /// Returns what a reader has left from before a restart.
+    fn unread_of(&mut self, stream: u16) -> Option<&mut VecDeque<StreamItem>> {
+        if self.unread.readers.is_empty() {
+            return None;
+        }
+        let mut readers = self.unread.readers.iter_mut();
+        readers.find(|(number, _)| *number == stream).map(|(_, unread)| unread)
+    }
+
+    /// Returns the first stream that has a message and no reader, and for which `wanted` holds. After `None`
+    /// [`Event::Readable`] is reported again.
+    pub fn next_stream(&mut self, wanted: impl Fn(u16) -> bool) -> Option<u16> {
+        let next = self.inbound.next_stream(wanted);
+        if next.is_none() {
+            self.readable_told = false;
+        }
+        next
+    }
+
+    /// Returns whether a stream has a reader, or had one and was not ended since, or has messages that
+    /// [`recv`](Self::recv) has not returned.
+    pub fn is_stream_taken(&self, stream: u16) -> bool {
+        let before = self.unread.readers.iter().any(|(number, _)| *number == stream);
+        before || self.inbound.is_taken(stream)
+    }
+
+    /// Saves unread messages before a restart replaces the receive state, and the restart behind them.
+    pub(super) fn save_unread(&mut self) {
+        while let Some(message) = self.inbound.read() {
+            self.unread.bytes += message.data.len() as u64;
+            self.unread.saved.push_back(Saved::Message(message));
+        }
+        if !matches!(self.unread.saved.back(), Some(Saved::Restarted)) {
+            self.unread.saved.push_back(Saved::Restarted);
+        }
+        let readers = self.inbound.take_readers();
+        self.unread.readers.extend(readers);
+    }
+
+    /// Reports readable messages once, until the application has read them all.
+    pub(super) fn notify_readable(&mut self) {
+        if self.inbound.announce_key_messages() {
+            self.events.push(Event::KeyMessage);
+        }
+        while let Some(stream) = self.inbound.take_untold() {
+            self.events.push(Event::StreamReadable(stream));
+        }
+        if !self.readable_told && self.readable() {
+            self.readable_told = true;
+            self.readable_event = true;
+        }
+    }
+
+    /// Returns the number of messages saved before a restart.
+    pub(super) fn saved_messages(&self) -> usize {
+        self.unread.saved.iter().filter(|saved| matches!(saved, Saved::Message(_))).count()
+    }
+}
