@@ -317,7 +317,9 @@ pub enum StreamError {
         inbound: u16,
     },
     /// The stream is taken, or its last use has not ended at both ends.
-    #[error("stream {0} is taken: drop the other Stream of this number, and wait until both ends have ended it")]
+    #[error(
+        "stream {0} is taken: drop the other Stream of this number, and wait until both ends have ended it"
+    )]
     Taken(u16),
     /// Every stream that this end may open is taken.
     #[error(

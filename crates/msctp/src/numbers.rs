@@ -85,7 +85,8 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        self.streams.len() >= msctp_proto::MAX_NAMED_STREAMS || self.codes.len() >= msctp_proto::MAX_RESET_CODES
+        self.streams.len() >= msctp_proto::MAX_NAMED_STREAMS
+            || self.codes.len() >= msctp_proto::MAX_RESET_CODES
     }
 }
 
@@ -322,7 +323,7 @@ impl Numbers {
                 continue;
             }
             match outcome {
-                // The peer had nothing to reset, or its reset came with the answer.
+                // The core knows whether the end has come.
                 ReconfigOutcome::Performed => number.from_peer = In::Ended,
                 ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY) => {
                     number.from_peer = In::Stop(None);

@@ -6,9 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use msctp_proto::{
-    AbortReason, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr,
-};
+use msctp_proto::{AbortReason, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr};
 use msctp_units::{Span, Time};
 
 use crate::clock::Clock;

@@ -259,7 +259,9 @@ impl AsyncRead for RecvStream {
             let Claim { association, stream, .. } = &*self.claim;
             match ready!(association.poll_read_stream(cx, *stream))? {
                 Read::Data(data) => self.rest = data,
-                Read::End(end) => self.ended = Some(end.code.map_or(Ok(()), |code| Err(StreamReset { code }))),
+                Read::End(end) => {
+                    self.ended = Some(end.code.map_or(Ok(()), |code| Err(StreamReset { code })))
+                }
                 Read::Over => return Poll::Ready(Ok(())),
             }
         }

@@ -65,13 +65,15 @@ pub use event::{Event, LossReason};
 pub use extensions::{Agreed, OfferConfig};
 pub use inbound::{PartialAbort, StreamEnd, StreamItem};
 pub use message::{Message, OutMessage, Reliability, SendFailure, Transmit};
+pub use msctp_wire::param::StreamCode;
 pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 pub use path::pairing::{MAX_ADDRESSES, can_pair};
 pub use path::{AddressError, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
-pub use msctp_wire::param::StreamCode;
-pub use reconfig::{MAX_NAMED_STREAMS, MAX_RESET_CODES, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
+pub use reconfig::{
+    MAX_NAMED_STREAMS, MAX_RESET_CODES, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest,
+};
 pub use remote_ports::{ENCAPSULATION_PORT, RemotePorts};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,

@@ -163,7 +163,10 @@ async fn resets_and_stops_carry_codes_and_drop_what_is_queued() {
         let mut got = Vec::new();
         let error = soon(question.read_to_end(&mut got)).await.unwrap_err();
         let reset = error.get_ref().and_then(|error| error.downcast_ref::<StreamReset>());
-        assert_eq!((error.kind(), reset), (io::ErrorKind::ConnectionReset, Some(&StreamReset { code: round })));
+        assert_eq!(
+            (error.kind(), reset),
+            (io::ErrorKind::ConnectionReset, Some(&StreamReset { code: round }))
+        );
         assert!(got.len() < 200_000, "{} bytes", got.len());
         answer.reset(round + 1000);
         let error = soon(recv.read_to_end(&mut got)).await.unwrap_err();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::soon;
 use msctp::{
-    Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Span,
+    Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Span, Stream,
     StreamError, StreamEvent,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -38,25 +38,38 @@ async fn pair(here: Config, there: Config) -> Pair {
     Pair { _ends: (server, client), a, b }
 }
 
-async fn read_all(association: &Association, stream: u16) -> Vec<u8> {
+async fn read_all(stream: &mut Stream) -> Vec<u8> {
     let mut got = Vec::new();
-    soon(association.stream(stream).unwrap().read_to_end(&mut got)).await.unwrap();
+    soon(stream.read_to_end(&mut got)).await.unwrap();
     got
+}
+
+/// Takes a stream whose last use ends soon.
+async fn free(association: &Association, number: u16) -> Stream {
+    let taken = async {
+        loop {
+            match association.stream(number) {
+                Ok(stream) => break stream,
+                Err(error) => assert_eq!(error, StreamError::Taken(number)),
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    soon(taken).await
 }
 
 #[tokio::test]
 async fn each_direction_ends_by_itself_and_the_number_is_used_again() {
     let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
     for round in 0..5_u8 {
-        let mut ours = a.stream(4).unwrap();
+        let (mut ours, mut theirs) = (free(&a, 4).await, free(&b, 4).await);
         ours.write_all(&[round; 100_000]).await.unwrap();
-        let got = soon(async { tokio::join!(ours.finish(), read_all(&b, 4)) }).await;
+        let got = soon(async { tokio::join!(ours.finish(), read_all(&mut theirs)) }).await;
         assert!(got.0 == Ok(()) && got.1 == [round; 100_000]);
         let refused = ours.write_all(b"late").await.unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe);
         assert_eq!(ours.finish().await, Ok(()), "it can be asked again");
         // The other direction goes on, and ends when it is ended.
-        let mut theirs = b.stream(4).unwrap();
         theirs.write_all(&[round; 10]).await.unwrap();
         let mut ten = [9; 10];
         soon(ours.read_exact(&mut ten)).await.unwrap();
@@ -112,21 +125,23 @@ async fn a_peer_that_cannot_be_told_is_a_clear_error_after_everything_was_delive
     let mut stream = a.stream(2).unwrap();
     stream.write_all(&[1; 300_000]).await.unwrap();
     let reader = tokio::spawn(async move {
-        let mut got = vec![0; 300_000];
-        b.stream(2).unwrap().read_exact(&mut got).await.unwrap();
-        b
+        let (mut got, mut theirs) = (vec![0; 300_000], b.stream(2).unwrap());
+        theirs.read_exact(&mut got).await.unwrap();
+        (theirs, b)
     });
     assert_eq!(soon(stream.finish()).await, Err(FinishError::NotAgreedOn));
     assert_eq!(a.buffered(), 0, "delivered");
     let error = stream.shutdown().await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     assert!(error.to_string().contains("RFC 6525"), "{error}");
-    let b = soon(reader).await.unwrap();
+    let (mut theirs, _b) = soon(reader).await.unwrap();
 
-    // The end of the association ends it there.
+    // The peer does not know where one use of the number ends: there is no other.
     drop(stream);
+    assert_eq!(a.stream(2).unwrap_err(), StreamError::Taken(2));
+    // The end of the association ends it there.
     let ended = tokio::spawn(async move { a.shutdown().await });
-    assert_eq!(read_all(&b, 2).await, b"");
+    assert_eq!(read_all(&mut theirs).await, b"");
     soon(ended).await.unwrap().unwrap();
 
     let mut unwilling = Config::default();
@@ -149,21 +164,20 @@ async fn an_end_whose_wait_was_given_up_is_told_all_the_same() {
         assert!(timeout(Duration::from_millis(20), stream.finish()).await.is_err());
     }
     drop(stream);
-    // Taken anew, it writes only when the end is told: what comes now is behind it.
-    let mut again = a.stream(3).unwrap();
-    assert!(timeout(Duration::from_millis(20), again.write_all(b"anew")).await.is_err());
-    let writer = tokio::spawn(async move {
-        again.write_all(b"anew").await.unwrap();
-        again.finish().await.unwrap();
-    });
-    assert!(read_all(&b, 3).await == [5; 500_000]);
-    assert_eq!(read_all(&b, 3).await, b"anew");
-    soon(writer).await.unwrap();
+    assert_eq!(a.stream(3).unwrap_err(), StreamError::Taken(3), "the end is not told yet");
+    assert!(read_all(&mut b.stream(3).unwrap()).await == [5; 500_000]);
+    let mut again = free(&a, 3).await;
+    again.write_all(b"anew").await.unwrap();
+    soon(again.finish()).await.unwrap();
+    assert_eq!(read_all(&mut free(&b, 3).await).await, b"anew");
 
     // The end of the association is the end of its streams, asked for before or not.
     let mut stream = a.stream(5).unwrap();
     stream.write_all(&[6; 300_000]).await.unwrap();
-    let reader = tokio::spawn(async move { (read_all(&b, 5).await.len(), b.closed().await) });
+    let reader = tokio::spawn(async move {
+        let len = read_all(&mut b.stream(5).unwrap()).await.len();
+        (len, b.closed().await)
+    });
     let (finished, ended) = soon(async { tokio::join!(stream.finish(), a.shutdown()) }).await;
     assert_eq!((finished, ended), (Ok(()), Ok(())));
     assert_eq!(soon(reader).await.unwrap(), (300_000, Ok(())));
@@ -223,7 +237,7 @@ async fn ends_survive_losses() {
         let a = soon(client.connect(Peer { port: PORT, ..Peer::new(at) }, config)).await.unwrap();
         let b = server.accept(PORT).await.unwrap();
         for round in 0..3_u8 {
-            let (mut ours, mut theirs) = (a.stream(7).unwrap(), b.stream(7).unwrap());
+            let (mut ours, mut theirs) = (free(&a, 7).await, free(&b, 7).await);
             ours.write_all(&[round; 5_000]).await.unwrap();
             theirs.write_all(&[round + 100; 3_000]).await.unwrap();
             let (mut here, mut there) = (Vec::new(), Vec::new());
@@ -262,7 +276,20 @@ async fn the_halves_of_a_stream_are_used_by_two_tasks_and_end_by_themselves() {
     // The number is taken until both halves are dropped.
     assert_eq!(a.stream(number).unwrap_err(), StreamError::Taken(number));
     drop(recv);
-    a.stream(number).unwrap();
+    free(&a, number).await;
+}
+
+/// Writes until the peer has stopped reading.
+async fn write_until_stopped(stream: &mut Stream) {
+    let error = soon(async {
+        loop {
+            if let Err(error) = stream.write_all(&[7; 10_000]).await {
+                break error;
+            }
+        }
+    });
+    assert_eq!(error.await.kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(soon(stream.finish()).await, Err(FinishError::Stopped(None)));
 }
 
 #[tokio::test]
@@ -271,22 +298,18 @@ async fn what_comes_for_a_dropped_receiving_half_is_discarded_and_stops_nobody()
     let (mut send, recv) = a.stream(0).unwrap().into_split();
     drop(recv);
     let mut noise = b.stream(0).unwrap();
-    let config = Config::default();
-    let much = vec![7; (256 << 10) + (config.receive_buffer + config.send_buffer) as usize + (1 << 20)];
-    let writer = tokio::spawn(async move {
-        noise.write_all(&much).await.unwrap();
-        noise.finish().await.unwrap();
-        b.send_bytes(1, "behind it").await.unwrap();
-        b
-    });
+    write_until_stopped(&mut noise).await;
+    b.send_bytes(1, "behind it").await.unwrap();
     let message = soon(a.recv()).await.unwrap().unwrap();
     assert_eq!((message.stream, &message.data[..]), (1, &b"behind it"[..]));
-    let b = soon(writer).await.unwrap();
     send.write_all(b"still there").await.unwrap();
-    assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "still there");
-    drop(send);
-    b.send_bytes(0, "for all again").await.unwrap();
-    assert_eq!(soon(a.recv()).await.unwrap().unwrap().data, "for all again");
+    let mut got = [0; 11];
+    soon(noise.read_exact(&mut got)).await.unwrap();
+    assert_eq!(&got, b"still there");
+    drop((send, noise));
+    let mut anew = free(&b, 0).await;
+    anew.write_all(b"anew").await.unwrap();
+    assert_eq!(soon(a.recv()).await.unwrap().unwrap().data, "anew");
 }
 
 /// Sends `messages` of 1000 bytes on stream 1, then a byte on stream 0. All of it is acknowledged.
@@ -334,10 +357,13 @@ async fn a_dropped_receiving_half_keeps_the_window_open_without_another_reader()
     // The core has reported what is unread when the reader is dropped.
     while timeout(Duration::from_millis(300), stream.write_all(&[1; 10_000])).await.is_ok() {}
     drop(recv);
-    soon(stream.write_all(&vec![1; 2 << 20])).await.unwrap();
+    write_until_stopped(&mut stream).await;
     soon(a.flush()).await.unwrap();
     send.write_all(b"the other direction works").await.unwrap();
     drop(send);
-    soon(stream.write_all(b"for all again")).await.unwrap();
-    assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "for all again");
+    assert_eq!(read_all(&mut stream).await, b"the other direction works");
+    for _ in 0..20 {
+        a.send_bytes(3, vec![1; 10_000]).await.unwrap();
+        assert_eq!(soon(b.recv()).await.unwrap().unwrap().data.len(), 10_000);
+    }
 }

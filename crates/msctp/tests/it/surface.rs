@@ -112,7 +112,8 @@ fn try_send_does_not_wait() {
 fn streams_are_opened_and_accepted_from_both_ends() {
     run(async {
         let (_server, _client, association, accepted) = pair().await;
-        let (mut one, mut two) = (association.try_open_stream().unwrap(), association.open_stream().await.unwrap());
+        let (mut one, mut two) =
+            (association.try_open_stream().unwrap(), association.open_stream().await.unwrap());
         let mut theirs = accepted.open_stream().await.unwrap();
         assert_eq!((one.number(), two.number(), theirs.number()), (0, 2, 1));
         two.write_all(b"two").await.unwrap();

@@ -1,9 +1,7 @@
 //! Stream reconfiguration (RFC 6525): connects [`crate::reconfig`], the streams and the wire.
 
 use msctp_units::Time;
-use msctp_wire::param::{
-    AddStreams, IncomingReset, OutgoingReset, ReconfigResponse, ResetCodes, StreamCode,
-};
+use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse, ResetCodes, StreamCode};
 use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
 
@@ -16,8 +14,8 @@ use crate::inbound::StreamEnd;
 use crate::message::Transmit;
 use crate::path::Path;
 use crate::reconfig::{
-    Answer, Deferred, Incoming, MAX_RESET_CODES, MAX_NAMED_STREAMS, Outgoing, ReconfigOutcome, Reconfiguration, Settled, Step,
-    StreamEvent, StreamRequest,
+    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, MAX_RESET_CODES, Outgoing, ReconfigOutcome,
+    Reconfiguration, Settled, Step, StreamEvent, StreamRequest,
 };
 use crate::stats::AssociationState as State;
 use crate::trace::Direction;
@@ -264,11 +262,6 @@ impl Association {
                 }
                 Param::ReconfigResponse(response) => {
                     if let Some(settled) = self.reconfig.ours.on_response(&response) {
-                        if let StreamRequest::ResetIncoming(streams) = &settled.request
-                            && response.result == ReconfigResponse::NOTHING_TO_DO
-                        {
-                            self.inbound.end_released(streams);
-                        }
                         self.settle_reconfig(settled);
                     }
                 }
@@ -354,14 +347,11 @@ impl Association {
         let mut streams: Vec<u16> = reset.streams.iter().map(StreamId::get).collect();
         streams.sort_unstable();
         streams.dedup();
-        let named = streams.len();
+        let all = streams.is_empty();
         // A stream is reset once: its number may be used again after the first reset.
         streams.retain(|&stream| !self.reconfig.ours.resets(stream));
-        if named > 0 && streams.is_empty() {
+        if !all && streams.is_empty() {
             return ReconfigResponse::PERFORMED;
-        }
-        if named > 0 && named == streams.len() && streams.iter().all(|&one| self.outbound.is_at_start(one)) {
-            return ReconfigResponse::NOTHING_TO_DO;
         }
         if streams.len() > MAX_NAMED_STREAMS {
             // Our own request for them would not fit a packet.

@@ -473,11 +473,6 @@ impl Inbound {
         ended
     }
 
-    /// Ends streams whose readers were taken away: the peer has sent nothing on them since its last end.
-    pub(crate) fn end_released(&mut self, streams: &[u16]) {
-        self.ordering.ready.end_released(streams);
-    }
-
     /// Takes a stream's reader away, and leaves to [`read`](Self::read) what it has not read.
     pub(crate) fn leave(&mut self, stream: u16) {
         self.ordering.ready.leave(stream);

@@ -204,13 +204,6 @@ impl Ready {
         ended
     }
 
-    /// Ends streams whose readers are gone.
-    pub(super) fn end_released(&mut self, streams: &[u16]) {
-        if self.readers.is_touched() {
-            self.readers.of.retain(|stream, reader| !(reader.gone && streams.contains(stream)));
-        }
-    }
-
     /// Takes the reader of a stream away. What it has not read, and what arrives later, is for the others.
     pub(super) fn leave(&mut self, stream: u16) {
         let readers = &mut *self.readers;
@@ -228,7 +221,8 @@ impl Ready {
 
     /// Returns whether anything of the stream waits for a reader.
     pub(super) fn is_waiting(&self, stream: u16) -> bool {
-        let is_of = |item: &StreamItem<Arrived>| matches!(item, StreamItem::Message(m) if m.message.stream == stream);
+        let is_of =
+            |item: &StreamItem<Arrived>| matches!(item, StreamItem::Message(m) if m.message.stream == stream);
         self.common.iter().any(is_of)
     }
 
@@ -284,7 +278,11 @@ impl Ready {
             return Vec::new();
         }
         let readers = core::mem::take(&mut self.readers.of);
-        readers.into_iter().filter(|(_, reader)| !reader.gone).map(|(of, reader)| (of, reader.items)).collect()
+        readers
+            .into_iter()
+            .filter(|(_, reader)| !reader.gone)
+            .map(|(of, reader)| (of, reader.items))
+            .collect()
     }
 
     /// Returns a stream whose reader is to be told that there are items.

@@ -248,11 +248,6 @@ impl Outbound {
         !self.queue.selected(streams).into_iter().any(|stream| self.queue.is_begun(stream))
     }
 
-    /// Returns whether nothing was queued on the stream, or sent, since its numbers began at 0.
-    pub(crate) fn is_at_start(&self, stream: u16) -> bool {
-        self.queue.is_at_start(stream) && self.queue.len_of(stream) == 0
-    }
-
     /// Returns the last TSN assigned.
     #[cfg(test)]
     pub(crate) fn last_tsn(&self) -> LongTsn {

@@ -548,15 +548,11 @@ impl SendQueue {
         Some(queued)
     }
 
-    /// Returns whether the stream's next message has number 0.
-    pub(super) fn is_at_start(&self, number: u16) -> bool {
-        self.streams.get(number).is_none_or(|stream| stream.next_ordered == 0 && stream.next_unordered == 0)
-    }
-
     /// Returns the queued messages of a stream, the last first: their numbers here and in `PartialStore`, and
     /// whether they are partly sent. Urgent ones are left out.
     pub(super) fn messages_of(&self, number: u16) -> Vec<(u64, u64, bool)> {
-        let messages = self.queue_of(number).into_iter().flat_map(|stream_queue| stream_queue.messages.iter());
+        let messages =
+            self.queue_of(number).into_iter().flat_map(|stream_queue| stream_queue.messages.iter());
         messages.rev().map(|queued| (queued.id, queued.partial, queued.begun.is_some())).collect()
     }
 
