@@ -404,3 +404,138 @@ impl Numbers {
 
 /// RFC 6525 §4.4: "Error - Request already in progress".
 const IN_PROGRESS_ALREADY: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Batch = Batch { streams: Vec::new(), codes: Vec::new() };
+
+    fn batch(streams: &[u16]) -> Batch {
+        Batch { streams: streams.to_vec(), codes: Vec::new() }
+    }
+
+    fn used(numbers: &mut Numbers, stream: u16, ours: bool) {
+        assert!(numbers.begin(stream, ours));
+        numbers.on_sent(stream);
+    }
+
+    #[test]
+    fn a_number_is_free_when_both_directions_have_ended() {
+        let mut numbers = Numbers::default();
+        used(&mut numbers, 4, true);
+        assert!(!numbers.begin(4, true));
+        assert!(!numbers.drop_handle(4));
+        assert_eq!(numbers.next_ends(|_, _| false), NOTHING, "it is not sent yet");
+        assert_eq!(numbers.next_ends(|_, _| true), batch(&[4]));
+        numbers.on_ends_asked(&[4]);
+        numbers.on_ends_answered(&[4], ReconfigOutcome::Performed);
+        assert!(numbers.is_used(4), "the peer may still send");
+        numbers.on_peer_ended(&[4]);
+        assert!(!numbers.is_used(4));
+    }
+
+    #[test]
+    fn one_request_at_a_time_names_all_that_are_ready() {
+        let mut numbers = Numbers::default();
+        for stream in [7, 2, 5] {
+            used(&mut numbers, stream, true);
+            numbers.end(stream, None);
+        }
+        assert_eq!(numbers.next_ends(|stream, _| stream != 5), batch(&[2, 7]));
+        numbers.on_ends_asked(&[2, 7]);
+        assert_eq!(numbers.next_ends(|_, _| true), NOTHING, "one is under way");
+        numbers.on_ends_answered(&[9], ReconfigOutcome::Performed);
+        assert_eq!(numbers.next_ends(|_, _| true), NOTHING, "another's answer");
+        numbers.on_ends_answered(&[2, 7], ReconfigOutcome::Performed);
+        assert_eq!(numbers.out(2), Some(&Out::Over(Ok(()))));
+        assert_eq!(numbers.next_ends(|_, _| true), batch(&[5]));
+    }
+
+    #[test]
+    fn what_was_not_applied_is_asked_again_and_a_refusal_is_kept() {
+        let mut numbers = Numbers::default();
+        used(&mut numbers, 1, true);
+        numbers.end(1, Some(7));
+        let coded = Batch { streams: vec![1], codes: vec![StreamCode { stream: 1, code: 7 }] };
+        for outcome in [ReconfigOutcome::GivenUp, ReconfigOutcome::Failed(4)] {
+            assert_eq!(numbers.next_ends(|_, _| true), coded);
+            numbers.on_ends_asked(&[1]);
+            numbers.on_ends_answered(&[1], outcome);
+        }
+        numbers.on_ends_asked(&[1]);
+        numbers.on_ends_answered(&[1], ReconfigOutcome::Denied);
+        let denied = Out::Over(Err(FinishError::Denied(ReconfigOutcome::Denied)));
+        assert_eq!(numbers.out(1), Some(&denied));
+        numbers.on_peer_ended(&[1]);
+        numbers.drop_handle(1);
+        assert!(numbers.is_used(1), "the peer does not know where this use ends");
+    }
+
+    #[test]
+    fn the_peer_is_asked_for_its_end_before_it_learns_of_ours_on_its_numbers() {
+        for (ours, first) in [(true, batch(&[3])), (false, NOTHING)] {
+            let mut numbers = Numbers::default();
+            used(&mut numbers, 3, ours);
+            numbers.stop(3, None, false);
+            numbers.drop_handle(3);
+            assert_eq!(numbers.next_ends(|_, _| true), first);
+            assert_eq!(numbers.next_stops(), batch(&[3]));
+            numbers.on_stops_asked(&[3]);
+            assert_eq!((numbers.next_stops(), numbers.next_ends(|_, _| true)), (NOTHING, first));
+            // Its end comes with the answer, or before it by itself: the request is under way until then.
+            numbers.on_peer_ended(&[3]);
+            numbers.on_stops_answered(&[3], ReconfigOutcome::Performed);
+            assert_eq!(numbers.next_ends(|_, _| true), batch(&[3]));
+            numbers.on_ends_asked(&[3]);
+            numbers.on_ends_answered(&[3], ReconfigOutcome::Performed);
+            assert!(!numbers.is_used(3));
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_of_a_peer_that_knows_nothing() {
+        let mut numbers = Numbers::default();
+        assert!(numbers.begin(2, true));
+        numbers.stop(2, None, false);
+        numbers.end_used(2);
+        assert_eq!((numbers.next_stops(), numbers.next_ends(|_, _| true)), (NOTHING, NOTHING));
+        assert!(numbers.drop_handle(2) && !numbers.is_used(2) && !numbers.is_waiting());
+        // The peer opened this one.
+        assert!(numbers.begin(3, false));
+        assert!(!numbers.drop_handle(3) && numbers.is_waiting());
+    }
+
+    #[test]
+    fn a_peer_that_stopped_reading_ends_the_direction_whatever_its_state() {
+        for asked in [false, true] {
+            let mut numbers = Numbers::default();
+            used(&mut numbers, 6, true);
+            if asked {
+                numbers.end(6, None);
+            }
+            numbers.on_stop_requested(&[StreamEnd { stream: 6, code: Some(9) }]);
+            assert_eq!(numbers.out(6), Some(&Out::Stopping(Some(9))));
+            assert_eq!(numbers.next_ends(|_, _| true), NOTHING, "the core resets it");
+            numbers.on_ends_answered(&[6], ReconfigOutcome::Performed);
+            assert_eq!(numbers.out(6), Some(&Out::Over(Err(FinishError::Stopped(Some(9))))));
+            numbers.on_peer_ended(&[]);
+            numbers.drop_handle(6);
+            assert!(!numbers.is_used(6));
+        }
+    }
+
+    #[test]
+    fn a_restart_ends_every_use() {
+        let mut numbers = Numbers::default();
+        for stream in [2, 4] {
+            used(&mut numbers, stream, true);
+        }
+        numbers.drop_handle(4);
+        numbers.on_ends_asked(&[4]);
+        numbers.on_restart();
+        assert!(numbers.is_used(2) && !numbers.is_used(4) && !numbers.is_waiting());
+        numbers.drop_handle(2);
+        assert!(!numbers.is_used(2));
+    }
+}

@@ -337,3 +337,154 @@ impl Ready {
 fn messages(items: &VecDeque<StreamItem<Arrived>>) -> usize {
     items.iter().filter(|item| matches!(item, StreamItem::Message(_))).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn push(ready: &mut Ready, stream: u16, len: usize) {
+        let data = Bytes::from(vec![stream as u8; len]);
+        let message = Message { stream, ssn: 0, ppid: 0, unordered: false, begin: true, end: true, data };
+        ready.push_back(Arrived { message, number: 0, chunks: 1 });
+    }
+
+    fn end(ready: &mut Ready, streams: &[u16]) {
+        ready.end(streams.iter().map(|&stream| StreamEnd { stream, code: None }));
+    }
+
+    /// Reads all that the reader of a stream gets: lengths of messages, and 0 for an end.
+    fn read(ready: &mut Ready, stream: u16) -> Vec<usize> {
+        let items = core::iter::from_fn(|| ready.read_on(stream));
+        items
+            .map(|item| match item {
+                StreamItem::Message(arrived) => arrived.message.data.len(),
+                StreamItem::End(end) => {
+                    assert_eq!(end.stream, stream);
+                    0
+                }
+            })
+            .collect()
+    }
+
+    /// Reads the streams of all messages without readers.
+    fn rest(ready: &mut Ready) -> Vec<u16> {
+        core::iter::from_fn(|| ready.read()).map(|arrived| arrived.message.stream).collect()
+    }
+
+    fn untold(ready: &mut Ready) -> Vec<u16> {
+        core::iter::from_fn(|| ready.take_untold()).collect()
+    }
+
+    #[test]
+    fn each_message_goes_to_its_reader_in_order() {
+        let mut ready = Ready::default();
+        for (stream, len) in [(0, 1), (3, 2), (5, 3), (3, 4), (0, 5)] {
+            push(&mut ready, stream, len);
+        }
+        assert_eq!(ready.read().unwrap().message.stream, 0);
+        assert!(ready.claim(3) && !ready.claim(3));
+        assert_eq!(read(&mut ready, 3), [2, 4]);
+        assert_eq!(read(&mut ready, 9), [], "nobody's");
+        push(&mut ready, 3, 6);
+        assert_eq!((rest(&mut ready), untold(&mut ready)), (vec![5, 0], vec![3]));
+        assert!(ready.is_readable() && !ready.has_unclaimed());
+        ready.leave(3);
+        assert_eq!(rest(&mut ready), [3]);
+        assert!(!ready.is_readable() && !ready.is_claimed(3));
+    }
+
+    #[test]
+    fn a_reader_is_told_once_until_it_has_read_all() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(1));
+        for _ in 0..3 {
+            push(&mut ready, 1, 1);
+        }
+        assert_eq!(untold(&mut ready), [1]);
+        assert!(ready.read_on(1).is_some());
+        push(&mut ready, 1, 1);
+        assert_eq!(untold(&mut ready), [], "it has not read all");
+        assert_eq!(read(&mut ready, 1), [1, 1, 1]);
+        end(&mut ready, &[1]);
+        assert_eq!(untold(&mut ready), [1]);
+    }
+
+    #[test]
+    fn what_follows_an_end_is_for_the_next_reader() {
+        let mut ready = Ready::default();
+        push(&mut ready, 4, 1);
+        push(&mut ready, 6, 7);
+        end(&mut ready, &[4]);
+        push(&mut ready, 4, 2);
+        end(&mut ready, &[4]);
+        push(&mut ready, 4, 3);
+        for expected in [&[1, 0][..], &[2, 0], &[3]] {
+            assert!(ready.claim(4));
+            assert_eq!(read(&mut ready, 4), expected);
+            assert_eq!(ready.release(4), expected.len() == 2, "the last has not ended");
+        }
+        // What arrives until then is nobody's, and its window is released.
+        push(&mut ready, 4, 10);
+        assert_eq!(ready.take_discarded(), Some(Released { bytes: 10, chunks: 1 }));
+        assert!(!ready.claim(4) && ready.next_stream(|stream| stream == 4).is_none());
+        end(&mut ready, &[4]);
+        push(&mut ready, 4, 5);
+        assert_eq!(ready.next_stream(|stream| stream == 4), Some(4));
+        assert!(ready.claim(4));
+        assert_eq!((read(&mut ready, 4), rest(&mut ready)), (vec![5], vec![6]));
+    }
+
+    #[test]
+    fn the_next_use_of_a_number_waits_while_the_last_has_a_reader() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(2));
+        push(&mut ready, 2, 1);
+        end(&mut ready, &[2]);
+        push(&mut ready, 2, 9);
+        end(&mut ready, &[2]);
+        assert_eq!(ready.next_stream(|_| true), None);
+        assert_eq!(read(&mut ready, 2), [1, 0]);
+        assert!(ready.release(2));
+        assert_eq!(ready.next_stream(|_| true), Some(2));
+        assert!(ready.claim(2));
+        assert_eq!(read(&mut ready, 2), [9, 0]);
+    }
+
+    #[test]
+    fn a_released_reader_holds_nothing() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(1));
+        push(&mut ready, 1, 10);
+        push(&mut ready, 1, 20);
+        assert!(!ready.release(1));
+        assert_eq!(ready.take_discarded(), Some(Released { bytes: 30, chunks: 2 }));
+        assert_eq!((ready.take_discarded(), ready.is_readable()), (None, false));
+        assert!(ready.release(9), "without a reader there is nothing to wait for");
+    }
+
+    #[test]
+    fn ends_are_bounded_by_the_messages_before_them() {
+        let mut ready = Ready::default();
+        for _ in 0..1000 {
+            end(&mut ready, &[1, 2, 3]);
+        }
+        assert!(ready.common.is_empty());
+        push(&mut ready, 1, 1);
+        for _ in 0..1000 {
+            end(&mut ready, &[1, 2, 3]);
+        }
+        assert_eq!(ready.common.len(), 2);
+        assert_eq!((rest(&mut ready), ready.has_unclaimed()), (vec![1], false), "an end alone is nothing");
+    }
+
+    #[test]
+    fn a_reset_of_all_streams_ends_those_that_are_open() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(1) && ready.claim(2));
+        end(&mut ready, &[2]);
+        push(&mut ready, 5, 1);
+        assert_eq!(ready.open(), BTreeSet::from([1, 5]));
+    }
+}

@@ -13,7 +13,7 @@ use msctp_wire::{
     SkippedMessages, SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
 };
 
-use super::{Inbound, InboundConfig, Received};
+use super::{Inbound, InboundConfig, Received, StreamEnd};
 use crate::message::Message;
 
 const STREAMS: u16 = 4;
@@ -410,7 +410,7 @@ impl Honest {
             return;
         }
         let streams: Vec<u16> = (0..STREAMS).filter(|stream| choice >> stream & 1 == 1).collect();
-        self.receiver.inbound.reset_streams(&streams);
+        self.receiver.inbound.reset_streams(&ends_of(&streams));
         self.numbers.retain(|(stream, _), _| !streams.is_empty() && !streams.contains(stream));
         assert!(self.receiver.inbound.take_abort().is_none(), "nothing was incomplete");
     }
@@ -517,7 +517,7 @@ fn mad_step(receiver: &mut Receiver, bytes: &mut &[u8]) -> Option<()> {
         }
         _ => {
             let streams: Vec<u16> = (0..STREAMS).filter(|stream| choice >> (4 + stream) & 1 == 1).collect();
-            receiver.inbound.reset_streams(&streams);
+            receiver.inbound.reset_streams(&ends_of(&streams));
             false
         }
     };
@@ -585,4 +585,8 @@ mod tests {
     fn slow_many_random_fragments() {
         random_reassemblies(3_000..300_000);
     }
+}
+
+fn ends_of(streams: &[u16]) -> Vec<StreamEnd> {
+    streams.iter().map(|&stream| StreamEnd { stream, code: None }).collect()
 }
