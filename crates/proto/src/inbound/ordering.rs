@@ -236,7 +236,7 @@ impl Ordering {
 
     /// Separates messages of key management from user messages from now on.
     pub(super) fn set_key_management(&mut self) {
-        self.ready.keys.get_or_insert_default();
+        self.ready.set_key_management();
     }
 
     /// Returns the next message of a stream without a reader.
@@ -247,19 +247,19 @@ impl Ordering {
 
     /// Returns the next message of key management.
     pub(super) fn read_key_message(&mut self) -> Option<Arrived> {
-        let keys = self.ready.keys.as_mut()?;
+        let keys = self.ready.keys_mut()?;
         keys.announced &= !keys.waiting.is_empty();
         keys.waiting.pop_front()
     }
 
     /// Returns whether there is a message of key management.
     pub(super) fn has_key_message(&self) -> bool {
-        self.ready.keys.as_ref().is_some_and(|keys| !keys.waiting.is_empty())
+        self.ready.keys().is_some_and(|keys| !keys.waiting.is_empty())
     }
 
     /// Returns whether messages of key management arrived. Returns true only once until all were read.
     pub(super) fn announce_key_messages(&mut self) -> bool {
-        let keys = self.ready.keys.as_mut().filter(|keys| !keys.announced && !keys.waiting.is_empty());
+        let keys = self.ready.keys_mut().filter(|keys| !keys.announced && !keys.waiting.is_empty());
         keys.map(|keys| keys.announced = true).is_some()
     }
 

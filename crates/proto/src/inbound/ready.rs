@@ -38,8 +38,11 @@ struct Reader {
 }
 
 rare_state! {
-    /// The streams with readers.
-    struct Readers {
+    /// The streams with readers, and key management.
+    struct Apart {
+        /// Messages of key management, which do not wait for the application to read; `None` if they count as
+        /// user data.
+        keys: Option<KeyMessages> = None,
         of: BTreeMap<u16, Reader> = BTreeMap::new(),
         /// Messages in their queues.
         messages: usize = 0,
@@ -79,55 +82,72 @@ pub(super) struct Ready {
     /// Those of streams without a reader of their own, as they arrived, and the ends of such streams. An end
     /// follows a message of its stream.
     common: VecDeque<StreamItem<Arrived>>,
-    readers: Rare<Readers>,
-    /// Messages of key management, which do not wait for the application to read; `None` if they count as
-    /// user data.
-    pub(super) keys: Option<Box<KeyMessages>>,
+    apart: Rare<Apart>,
 }
 
 impl Ready {
     #[inline]
     pub(super) fn push_back(&mut self, arrived: Arrived) {
-        match &mut self.keys {
-            Some(keys) if arrived.message.is_key_management() => keys.waiting.push_back(arrived),
-            _ if !self.readers.is_touched() => self.common.push_back(StreamItem::Message(arrived)),
-            _ => self.sort(arrived),
+        if self.apart.is_touched() {
+            self.sort(arrived);
+        } else {
+            self.common.push_back(StreamItem::Message(arrived));
         }
     }
 
     /// Puts a message into its reader's queue.
     fn sort(&mut self, arrived: Arrived) {
-        let (readers, stream) = (&mut *self.readers, arrived.message.stream);
+        let (apart, stream) = (&mut *self.apart, arrived.message.stream);
+        if let Some(keys) = &mut apart.keys
+            && arrived.message.is_key_management()
+        {
+            return keys.waiting.push_back(arrived);
+        }
         let item = StreamItem::Message(arrived);
-        match readers.of.get_mut(&stream) {
+        match apart.of.get_mut(&stream) {
             Some(reader) if reader.ended => self.common.push_back(item),
-            Some(reader) if reader.gone => readers.discarded.add(&item),
+            Some(reader) if reader.gone => apart.discarded.add(&item),
             Some(reader) => {
                 reader.items.push_back(item);
-                readers.messages += 1;
+                apart.messages += 1;
                 if !core::mem::replace(&mut reader.told, true) {
-                    readers.untold.push(stream);
+                    apart.untold.push(stream);
                 }
             }
             None => self.common.push_back(item),
         }
     }
 
+    /// Separates messages of key management from user messages from now on.
+    pub(super) fn set_key_management(&mut self) {
+        self.apart.keys.get_or_insert_default();
+    }
+
+    /// Returns the messages of key management, if they are separated.
+    pub(super) fn keys(&self) -> Option<&KeyMessages> {
+        self.apart.keys.as_ref()
+    }
+
+    /// Returns the messages of key management, if they are separated.
+    pub(super) fn keys_mut(&mut self) -> Option<&mut KeyMessages> {
+        if self.apart.is_touched() { self.apart.keys.as_mut() } else { None }
+    }
+
     /// Ends these streams behind what has arrived of them.
     pub(super) fn end(&mut self, ends: impl Iterator<Item = StreamEnd>) {
         let mut unread = None;
         for end in ends {
-            let reader = match self.readers.is_touched() {
-                true => self.readers.of.get_mut(&end.stream).filter(|reader| !reader.ended),
+            let reader = match self.apart.is_touched() {
+                true => self.apart.of.get_mut(&end.stream).filter(|reader| !reader.ended),
                 false => None,
             };
             match reader {
-                Some(reader) if reader.gone => _ = self.readers.of.remove(&end.stream),
+                Some(reader) if reader.gone => _ = self.apart.of.remove(&end.stream),
                 Some(reader) => {
                     reader.ended = true;
                     reader.items.push_back(StreamItem::End(end));
                     if !core::mem::replace(&mut reader.told, true) {
-                        self.readers.untold.push(end.stream);
+                        self.apart.untold.push(end.stream);
                     }
                 }
                 // Whoever reads the stream later needs an end only behind messages.
@@ -156,14 +176,14 @@ impl Ready {
     /// Returns the streams that a reset of all streams ends here.
     pub(super) fn open(&self) -> BTreeSet<u16> {
         let mut open = self.open_in_common();
-        open.extend(self.readers.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
+        open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
         open
     }
 
     /// Gives a stream a reader of its own, who gets what has arrived up to the peer's end. Returns false if it
     /// has one, or the end of an earlier one's has not come.
     pub(super) fn claim(&mut self, stream: u16) -> bool {
-        if self.readers.of.contains_key(&stream) {
+        if self.apart.of.contains_key(&stream) {
             return false;
         }
         let mut reader = Reader::default();
@@ -183,32 +203,32 @@ impl Ready {
             self.skip_ends();
         }
         reader.told = !reader.items.is_empty();
-        let readers = &mut *self.readers;
-        readers.messages += messages(&reader.items);
-        readers.of.insert(stream, reader);
+        let apart = &mut *self.apart;
+        apart.messages += messages(&reader.items);
+        apart.of.insert(stream, reader);
         true
     }
 
     /// Takes the reader of a stream away, and what it has not read. Returns whether the peer's end has come: if
     /// not, what arrives before it is discarded.
     pub(super) fn release(&mut self, stream: u16) -> bool {
-        let readers = &mut *self.readers;
-        let Some(reader) = readers.of.get_mut(&stream) else { return true };
-        readers.messages -= messages(&reader.items);
-        reader.items.drain(..).for_each(|item| readers.discarded.add(&item));
+        let apart = &mut *self.apart;
+        let Some(reader) = apart.of.get_mut(&stream) else { return true };
+        apart.messages -= messages(&reader.items);
+        reader.items.drain(..).for_each(|item| apart.discarded.add(&item));
         reader.gone = true;
         let ended = reader.ended;
         if ended {
-            readers.of.remove(&stream);
+            apart.of.remove(&stream);
         }
         ended
     }
 
     /// Takes the reader of a stream away. What it has not read, and what arrives later, is for the others.
     pub(super) fn leave(&mut self, stream: u16) {
-        let readers = &mut *self.readers;
-        if let Some(reader) = readers.of.remove(&stream) {
-            readers.messages -= messages(&reader.items);
+        let apart = &mut *self.apart;
+        if let Some(reader) = apart.of.remove(&stream) {
+            apart.messages -= messages(&reader.items);
             reader.items.into_iter().rev().for_each(|item| self.common.push_front(item));
             self.skip_ends();
         }
@@ -216,7 +236,7 @@ impl Ready {
 
     /// Returns whether a stream has a reader, or had one whose end has not come.
     pub(super) fn is_claimed(&self, stream: u16) -> bool {
-        self.readers.of.contains_key(&stream)
+        self.apart.of.contains_key(&stream)
     }
 
     /// Returns whether anything of the stream waits for a reader.
@@ -239,11 +259,11 @@ impl Ready {
 
     /// Returns the next item of a stream with a reader.
     pub(super) fn read_on(&mut self, stream: u16) -> Option<StreamItem<Arrived>> {
-        let readers = &mut *self.readers;
-        let reader = readers.of.get_mut(&stream)?;
+        let apart = &mut *self.apart;
+        let reader = apart.of.get_mut(&stream)?;
         let item = reader.items.pop_front();
         match &item {
-            Some(StreamItem::Message(_)) => readers.messages -= 1,
+            Some(StreamItem::Message(_)) => apart.messages -= 1,
             Some(StreamItem::End(_)) => {}
             None => reader.told = false,
         }
@@ -274,10 +294,10 @@ impl Ready {
 
     /// Takes all that readers have not read: their streams and items.
     pub(super) fn take_readers(&mut self) -> Vec<(u16, VecDeque<StreamItem<Arrived>>)> {
-        if !self.readers.is_touched() {
+        if !self.apart.is_touched() {
             return Vec::new();
         }
-        let readers = core::mem::take(&mut self.readers.of);
+        let readers = core::mem::take(&mut self.apart.of);
         readers
             .into_iter()
             .filter(|(_, reader)| !reader.gone)
@@ -287,16 +307,16 @@ impl Ready {
 
     /// Returns a stream whose reader is to be told that there are items.
     pub(super) fn take_untold(&mut self) -> Option<u16> {
-        if self.readers.untold.is_empty() { None } else { self.readers.untold.pop() }
+        if self.apart.untold.is_empty() { None } else { self.apart.untold.pop() }
     }
 
     /// Returns what was discarded since the last call.
     #[inline]
     pub(super) fn take_discarded(&mut self) -> Option<Released> {
-        if self.readers.discarded.chunks == 0 {
+        if self.apart.discarded.chunks == 0 {
             return None;
         }
-        Some(core::mem::take(&mut self.readers.discarded))
+        Some(core::mem::take(&mut self.apart.discarded))
     }
 
     /// Returns the number of messages of streams without readers.
@@ -313,19 +333,19 @@ impl Ready {
     /// Returns whether anything can be read.
     #[inline]
     pub(super) fn is_readable(&self) -> bool {
-        !self.common.is_empty() || self.readers.messages > 0
+        !self.common.is_empty() || self.apart.messages > 0
     }
 
     /// Returns whether a reader has items.
     pub(super) fn has_unread(&self) -> bool {
-        self.readers.of.values().any(|reader| !reader.items.is_empty())
+        self.apart.of.values().any(|reader| !reader.items.is_empty())
     }
 
     /// Returns all messages.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = &Arrived> {
-        let keys = self.keys.iter().flat_map(|keys| &keys.waiting);
-        let items = self.common.iter().chain(self.readers.of.values().flat_map(|reader| &reader.items));
+        let keys = self.apart.keys.iter().flat_map(|keys| &keys.waiting);
+        let items = self.common.iter().chain(self.apart.of.values().flat_map(|reader| &reader.items));
         let messages = items.filter_map(|item| match item {
             StreamItem::Message(arrived) => Some(arrived),
             StreamItem::End(_) => None,
