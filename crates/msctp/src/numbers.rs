@@ -101,6 +101,11 @@ impl Numbers {
         true
     }
 
+    /// Returns the number of numbers in use.
+    pub(crate) fn len(&self) -> usize {
+        self.of.len()
+    }
+
     pub(crate) fn is_used(&self, stream: u16) -> bool {
         self.of.contains_key(&stream)
     }

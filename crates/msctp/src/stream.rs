@@ -260,7 +260,7 @@ impl AsyncRead for RecvStream {
             match ready!(association.poll_read_stream(cx, *stream))? {
                 Read::Data(data) => self.rest = data,
                 Read::End(end) => {
-                    self.ended = Some(end.code.map_or(Ok(()), |code| Err(StreamReset { code })))
+                    self.ended = Some(end.code.map_or(Ok(()), |code| Err(StreamReset { code })));
                 }
                 Read::Over => return Poll::Ready(Ok(())),
             }

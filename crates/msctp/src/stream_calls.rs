@@ -14,6 +14,9 @@ use crate::slot::{Phase, Slot};
 use crate::state::State;
 use crate::wakers::Wait;
 
+/// Minimum number of streams that `open_stream` uses in turn.
+const LEAST_ROUND: usize = 512;
+
 /// What a stream's reader gets next.
 #[derive(Debug)]
 pub(crate) enum Read {
@@ -70,17 +73,19 @@ impl Association {
         // The peer answers on the same number.
         let streams = slot.streams.0.min(slot.streams.1);
         let parity = u16::from(!slot.initiator);
-        let ours = || (parity..streams).step_by(2);
-        let from = slot.next_open.max(parity);
+        // A number comes round late, but each takes memory when first used.
+        let round = (4 * slot.numbers.len()).max(LEAST_ROUND).min(usize::from(streams)) as u16;
+        let ours = |from, to| (from..to).filter(move |stream| stream % 2 == parity);
         let free = |stream: &u16| !slot.numbers.is_used(*stream) && !association.is_stream_taken(*stream);
-        let later = ours().filter(|stream| *stream >= from);
-        let Some(stream) = later.chain(ours().filter(|stream| *stream < from)).find(free) else {
+        let mut in_turn =
+            ours(slot.next_open, round).chain(ours(0, slot.next_open)).chain(ours(round, streams));
+        let Some(stream) = in_turn.find(free) else {
             if let Some(cx) = cx {
                 slot.wakers.add(Wait::Number, cx);
             }
             return Ok(None);
         };
-        slot.next_open = stream.saturating_add(2);
+        slot.next_open = stream.saturating_add(1);
         association.claim_stream(stream);
         slot.numbers.begin(stream, true);
         Ok(Some(stream))

@@ -43,8 +43,10 @@ impl Config {
     /// - RACK-TLP (RFC 8985) detects lost retransmissions by time. RFC 9260's fast retransmit, once per
     ///   chunk, leaves them to T3-rtx.
     /// - Spurious timeouts are detected and undone (RFC 5682), because radio links stall.
+    /// - There are 65,535 streams each way, for as many requests at a time: unused ones cost nothing.
     pub fn mobile() -> Self {
         Self {
+            outbound_streams: u16::MAX,
             failover: FailoverConfig {
                 potentially_failed_threshold: Some(0),
                 silence: Some(Span::from_millis(100)),
