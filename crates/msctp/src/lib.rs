@@ -129,10 +129,12 @@
 //!
 //! [`Stream::into_split`] gives the two directions to two tasks, as [`SendStream`] and [`RecvStream`].
 //!
-//! A stream ends in each direction by itself ([`Stream::finish`], the same as `shutdown` of
-//! [`AsyncWrite`](tokio::io::AsyncWrite)): the peer's reader sees the end of file behind the last byte, the
-//! association and the other direction go on, and the number can be used again. This is the outgoing stream
-//! reset of RFC 6525, as WebRTC closes data channels (RFC 8831 §6.7).
+//! A stream ends in each direction by itself ([`Stream::finish`], `shutdown` of
+//! [`AsyncWrite`](tokio::io::AsyncWrite), or dropping it): the peer's reader sees the end of file behind the
+//! last byte, and the association and the other direction go on. [`SendStream::reset`] and
+//! [`RecvStream::stop`] give a direction up. [`Association::open_stream`] and
+//! [`accept_stream`](Association::accept_stream) give each request a stream of its own: the example
+//! `requests`.
 //!
 //! # Ending a program
 //!

@@ -56,6 +56,9 @@ impl Log {
                 info!(outbound_streams, inbound_streams, "association up");
             }
             Event::Restarted => warn!("the peer restarted the association"),
+            Event::ReceiveBufferFull => {
+                warn!("the receive buffer is full of unread data: the peer cannot send on any stream");
+            }
             Event::PathAdded { path, at } => {
                 debug!(%path, local = %at.local, remote = %at.remote, "path added");
             }

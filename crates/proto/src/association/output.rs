@@ -11,6 +11,7 @@ use super::Association;
 use super::control::Waiting;
 use super::copies::Copies;
 use crate::addr::{PathAddr, PathId};
+use crate::event::Event;
 use crate::extensions::Extensions;
 use crate::message::Transmit;
 use crate::outbound::ChunkKind;
@@ -355,6 +356,12 @@ impl Association {
         //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
+        if let Some(full) = self.inbound.fullness(summary.a_rwnd).filter(|&full| full != self.full_told) {
+            self.full_told = full;
+            if full {
+                self.events.push(Event::ReceiveBufferFull);
+            }
+        }
         if self.tracer.is_on() {
             let kind = TraceKind::Sack {
                 direction: Direction::Out,

@@ -582,6 +582,16 @@ impl Inbound {
         Some(summary)
     }
 
+    /// Returns whether this window says that the buffer is full of unread data, or that it has room again; `None`
+    /// between the two.
+    #[inline]
+    pub(crate) fn fullness(&self, a_rwnd: u32) -> Option<bool> {
+        if self.window.is_mostly_free(a_rwnd) {
+            return Some(false);
+        }
+        (self.window.is_small(a_rwnd) && self.ordering.is_readable()).then_some(true)
+    }
+
     /// Records that a SHUTDOWN chunk carries the acknowledgement instead of a SACK (RFC 9260 §6.2, §9.2).
     pub(crate) fn acknowledged_by_shutdown(&mut self) {
         self.clock.sent();

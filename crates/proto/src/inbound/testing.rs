@@ -24,6 +24,10 @@ const MAX_CHUNK: usize = 1400;
 /// again for one message before them. The chunk that reaches the limit is accepted.
 const HELD_BUFFERS: u64 = 4;
 
+fn ends_of(streams: &[u16]) -> Vec<StreamEnd> {
+    streams.iter().map(|&stream| StreamEnd { stream, code: None }).collect()
+}
+
 /// Takes the next byte of the script.
 fn byte(bytes: &mut &[u8]) -> Option<u8> {
     bytes.split_off_first().copied()
@@ -585,8 +589,4 @@ mod tests {
     fn slow_many_random_fragments() {
         random_reassemblies(3_000..300_000);
     }
-}
-
-fn ends_of(streams: &[u16]) -> Vec<StreamEnd> {
-    streams.iter().map(|&stream| StreamEnd { stream, code: None }).collect()
 }

@@ -116,6 +116,17 @@ impl ReceiveWindow {
         promised.min(room) as u32
     }
 
+    /// Returns whether a window has no room for a full packet.
+    pub(super) fn is_small(&self, a_rwnd: u32) -> bool {
+        u64::from(a_rwnd) < self.step
+    }
+
+    /// Returns whether a window is three quarters of the buffer.
+    #[inline]
+    pub(super) fn is_mostly_free(&self, a_rwnd: u32) -> bool {
+        u64::from(a_rwnd) >= self.size - self.size / 4
+    }
+
     /// Returns whether [`a_rwnd`](Self::a_rwnd) is above zero.
     #[inline]
     pub(super) fn is_open(&self) -> bool {

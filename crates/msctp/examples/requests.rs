@@ -1,0 +1,54 @@
+//! Requests and answers, each on a stream of its own, with one that is given up:
+//! `cargo run --example requests`.
+
+use std::error::Error;
+use std::time::Duration;
+
+use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Answers requests, several at a time. A peer that gives a request up ends its task by a failed write.
+async fn serve(association: Association) -> Result<(), Box<dyn Error + Send + Sync>> {
+    while let Some(mut stream) = association.accept_stream().await? {
+        tokio::spawn(async move {
+            let mut request = String::new();
+            stream.read_to_string(&mut request).await?;
+            if request == "slow" {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+            stream.write_all(format!("answer to {request}").as_bytes()).await?;
+            stream.finish().await?;
+            std::io::Result::Ok(())
+        });
+    }
+    Ok(())
+}
+
+/// Sends a request and reads its answer. Dropping this future gives the request up at both ends.
+async fn call(association: &Association, request: &str) -> Result<String, Box<dyn Error>> {
+    let (mut send, mut recv) = association.open_stream().await?.into_split();
+    send.write_all(request.as_bytes()).await?;
+    drop(send); // ends this direction: the server reads to the end
+    let mut answer = String::new();
+    recv.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
+    server.listen(7, Config::mobile())?;
+    let client = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
+    let peer = Peer { port: 7, ..Peer::new(server.local_addresses()[0]) };
+    let (ours, theirs) = tokio::join!(client.connect(peer, Config::mobile()), server.accept(7));
+    let association = ours?;
+    tokio::spawn(serve(theirs.ok_or("nobody came")?));
+
+    let slow = tokio::time::timeout(Duration::from_millis(100), call(&association, "slow")).await;
+    println!("slow: {}", if slow.is_err() { "given up" } else { "answered" });
+    for request in ["one", "two"] {
+        println!("{}", call(&association, request).await?);
+    }
+    client.close().await?;
+    Ok(())
+}
