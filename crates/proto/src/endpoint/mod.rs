@@ -250,7 +250,9 @@ impl Endpoint {
         }
     }
 
-    /// Accepts associations on this port from now on, with these addresses and options.
+    /// Accepts associations on this port from now on, with these addresses and options. Each association also
+    /// has the address at which its peer called, so that a caller who does not know this host's addresses may
+    /// name none.
     ///
     /// # Errors
     ///
@@ -259,7 +261,7 @@ impl Endpoint {
     pub fn listen(&mut self, local: LocalAddrs, config: impl Into<Arc<Config>>) -> Result<(), ConfigError> {
         let config = config.into();
         config.validate()?;
-        check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
+        check_addresses("local.addresses", "local.port", local.port, (0, &local.addresses))?;
         let taken = self.listeners.contains_key(&local.port);
         check(!taken, "local.port", local.port, "a port that is not listening already")?;
         self.keep_algorithms(&config)?;
@@ -460,7 +462,7 @@ impl Endpoint {
     /// Handles ICMP Packet Too Big about a packet between these addresses, which reports that packets of more
     /// than `mtu` bytes, IP header included, do not pass. Returns the association that sent the packet and
     /// whose PMTU or search for it changed ([`Association::packet_too_big`]). Ignores any other message
-    /// (RFC 8899 §4.6.1).
+    /// (RFC 8899 §4.6.1). An unspecified local address stands for that of the first path to the peer's.
     pub fn handle_packet_too_big(
         &mut self,
         now: Time,
@@ -469,7 +471,10 @@ impl Endpoint {
         quoted: &[u8],
     ) -> Option<Handle> {
         let (slot, association) = self.quoted(at.remote, quoted)?;
-        let path = association.path_between(at)?;
+        let path = match at.local.is_unspecified() {
+            true => association.paths().find(|path| path.at.remote == at.remote)?.id,
+            false => association.path_between(at)?,
+        };
         let changed = association.packet_too_big(now, path, mtu, quoted).ok()?;
         self.mark_dirty(slot);
         changed.then(|| self.handle(slot))
