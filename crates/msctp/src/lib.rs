@@ -160,6 +160,7 @@
 struct Readme;
 
 mod association;
+mod binding;
 mod calls;
 mod clock;
 mod close;
@@ -195,6 +196,7 @@ mod set_ups;
 mod setup;
 mod shards;
 mod slot;
+mod sockets;
 mod state;
 mod stream;
 #[cfg(feature = "tls")]

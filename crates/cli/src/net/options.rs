@@ -253,6 +253,8 @@ impl NetArgs {
         options.except.clone_from(&self.except);
         options.mobility = self.mobility();
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
+        // --timeout covers the name, the wait for a network, and TCP as well.
+        options.connect_timeout = None;
         options.trace = trace;
         Endpoint::bind(&options)
     }
@@ -515,7 +517,7 @@ async fn connect_once(
                 let family = if at.is_ipv4() { "an IPv4" } else { "an IPv6" };
                 Unconnected::NoNetwork(format!("--bind: no local address reaches {at}; name {family} address"))
             }
-            error @ ConnectError::NoLocalAddress(_) => {
+            error @ (ConnectError::NoLocalAddress(_) | ConnectError::NoNetwork) => {
                 Unconnected::NoNetwork(net.no_address(&error.to_string()))
             }
             // The error names the address.

@@ -14,6 +14,7 @@ mod names;
 mod nat;
 mod own;
 mod restarts;
+mod sandbox;
 mod scopes;
 mod setup;
 mod shards;
