@@ -43,8 +43,8 @@ pub struct EndpointOptions {
     /// alive. A longer timeout survives longer outages if both ends have it. `None`: RFC 9260's error
     /// counters decide, which takes minutes.
     pub idle_timeout: Option<Duration>,
-    /// Time after which a set-up of this end fails with [`ConnectError::Timeout`](crate::ConnectError), 30 s.
-    /// It includes the exchange of keys. `None`: as long as `Config::max_init_retransmits` lasts, 55 s in the
+    /// Time after which a set-up of this end fails, 30 s: with [`ConnectError::Timeout`](crate::ConnectError),
+    /// or with its `Security` if the peer answered and only keys of TLS are missing. `None`: as long as `Config::max_init_retransmits` lasts, 55 s in the
     /// mobile profile and four minutes by default.
     pub connect_timeout: Option<Duration>,
     /// Associations at one port that may wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096; at

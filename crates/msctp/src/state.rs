@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use msctp_proto::{
-    AbortReason, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason, PathAddr,
-    StreamEvent, StreamRequest,
+    AbortReason, AssociationState, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs,
+    LossReason, PathAddr, StreamEvent, StreamRequest,
 };
 use msctp_units::{Span, Time};
 
@@ -685,8 +685,13 @@ impl State {
         {
             any = true;
             self.connect_by.pop_first();
-            if let Some(association) = self.core.association_mut(handle) {
-                association.abort(now, &AbortReason(SET_UP_GIVEN_UP.into()));
+            match self.core.association_mut(handle) {
+                // The peer answered: its keys are missing.
+                Some(association) if association.state() == AssociationState::Established => {
+                    self.time_out_keys(now, handle);
+                }
+                Some(association) => association.abort(now, &AbortReason(SET_UP_GIVEN_UP.into())),
+                None => {}
             }
         }
         any

@@ -84,7 +84,8 @@ fn inside_wildcards() {
     inside(async {
         let has_ipv6 = UdpSocket::bind("[::1]:0").is_ok();
         let free = UdpSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
-        let cases = [("0.0.0.0:0", "127.0.0.1"), (&format!("0.0.0.0:{free}"), "127.0.0.1"), ("[::]:0", "::1")];
+        let cases =
+            [("0.0.0.0:0", "127.0.0.1"), (&format!("0.0.0.0:{free}"), "127.0.0.1"), ("[::]:0", "::1")];
         for (address, loopback) in cases.into_iter().filter(|(_, ip)| has_ipv6 || !ip.contains(':')) {
             let sharded = EndpointOptions { shards: 3, ..at(address) };
             for options in [at(address), mobile(at(address)), sharded] {
@@ -148,7 +149,10 @@ fn inside_called() {
             let (association, accepted) = connect(&client, &server, ip(called)).await;
             exchange(&association, &accepted).await;
             let place = [SocketAddr::new(ip(called), port)];
-            assert_eq!((association.remote_addresses(), accepted.local_addresses()), (place.to_vec(), place.to_vec()));
+            assert_eq!(
+                (association.remote_addresses(), accepted.local_addresses()),
+                (place.to_vec(), place.to_vec())
+            );
             association.shutdown().await.unwrap();
         }
     });
@@ -366,7 +370,8 @@ fn a_silent_peer_is_given_up_after_the_time_for_set_ups() {
     run(async {
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
         let peer = silent.local_addr().unwrap();
-        let limited = |connect_timeout| Endpoint::bind(&EndpointOptions { connect_timeout, ..at("127.0.0.1:0") });
+        let limited =
+            |connect_timeout| Endpoint::bind(&EndpointOptions { connect_timeout, ..at("127.0.0.1:0") });
         let endpoint = limited(Some(Duration::from_millis(300))).unwrap();
         // Without it the set-up takes four minutes.
         let error = soon(endpoint.connect(peer, Config::default())).await.unwrap_err();
