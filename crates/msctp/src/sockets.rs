@@ -47,8 +47,8 @@ pub(crate) enum SocketChange {
 /// ```
 impl Endpoint {
     /// Uses a socket of the program, bound to one address of this host, such as one that Android's
-    /// `Network.bindSocket` has bound to a network. It replaces the endpoint's socket of that address. Returns
-    /// the socket's address. May be called from any thread.
+    /// `Network.bindSocket` has bound to a network. It replaces the endpoint's socket of that address.
+    /// Returns the socket's address. May be called from any thread.
     ///
     /// # Errors
     ///
@@ -72,8 +72,13 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The host has no such address, the kernel refuses the socket, or the endpoint is closed.
+    /// The host has no such address, it is a wildcard, the kernel refuses the socket, or the endpoint is
+    /// closed.
     pub fn add_address(&self, ip: IpAddr) -> Result<SocketAddr, BindError> {
+        if ip.is_unspecified() {
+            let want = "one address of this host".to_owned();
+            return Err(ConfigError { field: "address", value: ip.to_string(), want }.into());
+        }
         let shards = self.shards();
         let (known, device) = {
             let state = shards.first().lock();
@@ -138,8 +143,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Returns the local addresses that the kernel chooses for the addresses of a peer, for those sockets that
-    /// leave it the choice.
+    /// Returns the local addresses that the kernel chooses for the addresses of a peer, for those sockets
+    /// that leave it the choice.
     pub(crate) fn chosen_for(&self, peer: &Peer) -> Vec<IpAddr> {
         let any = self.shards().first().lock().unlisted();
         let of_family = |ip: &&IpAddr| any.iter().any(|any| any.is_ipv4() == ip.is_ipv4());
@@ -225,8 +230,8 @@ impl State {
         self.wake_driver();
     }
 
-    /// Adds an address to those of new associations. Its packets leave through this socket, or through that of
-    /// all addresses.
+    /// Adds an address to those of new associations. Its packets leave through this socket, or through that
+    /// of all addresses.
     pub(crate) fn enter_address(&mut self, local: SocketAddr, socket: Option<Socket>) {
         self.locals.retain(|known| known.ip() != local.ip());
         self.locals.push(local);

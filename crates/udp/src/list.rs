@@ -4,8 +4,9 @@ use std::io;
 
 use crate::change::LocalAddress;
 
-/// Returns the addresses of this host whose interfaces are up, by `getifaddrs`: macOS, iOS and the BSDs. Linux
-/// lists and follows them by netlink ([`InterfaceWatch`](crate::InterfaceWatch)), as its `getifaddrs` does.
+/// Returns the addresses of this host whose interfaces are up, by `getifaddrs`: macOS, iOS and the BSDs.
+/// Linux lists and follows them by netlink ([`InterfaceWatch`](crate::InterfaceWatch)), as its `getifaddrs`
+/// does.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Endpoints that do not learn of the host's addresses, and programs that tell them: wildcards in a sandbox that
-//! refuses netlink sockets, own sockets, addresses that come and go, no network, a peer that is silent.
+//! Endpoints that do not learn of the host's addresses, and programs that tell them: wildcards in a sandbox
+//! that refuses netlink sockets, own sockets, addresses that come and go, no network, a peer that is silent.
 
 #![cfg(target_os = "linux")]
 
@@ -192,7 +192,8 @@ async fn while_data_flows(from: &Association, to: &Association, moves: impl Futu
     assert!(sent == received && sent > 0, "{sent} sent, {received} received");
 }
 
-/// Moves an association of a mobile client among addresses of the loopback interface. The server has 127.0.0.9.
+/// Moves an association of a mobile client among addresses of the loopback interface. The server has
+/// 127.0.0.9.
 async fn move_around(client: &Endpoint, server: &Endpoint) {
     let (association, accepted) = connect(client, server, ip("127.0.0.9")).await;
     let first = primary(&association);
@@ -291,6 +292,8 @@ fn a_server_uses_addresses_and_sockets_that_the_program_adds() {
             let unbound = UdpSocket::bind("0.0.0.0:0").unwrap();
             let error = server.add_socket(unbound).unwrap_err().to_string();
             assert!(error.ends_with("want a socket that is bound to one address of this host"), "{error}");
+            let error = server.add_address(ip("0.0.0.0")).unwrap_err().to_string();
+            assert_eq!(error, "address = 0.0.0.0: want one address of this host");
         }
     });
 }
