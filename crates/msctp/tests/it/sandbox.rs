@@ -155,6 +155,14 @@ fn inside_called() {
             );
             association.shutdown().await.unwrap();
         }
+        // A removed address is silent, although the socket of all addresses is open.
+        server.remove_address(ip("127.0.0.7"));
+        let peer = Peer { port: PORT, ..Peer::new(SocketAddr::new(ip("127.0.0.7"), port)) };
+        let silent = timeout(Duration::from_millis(500), client.connect(peer, Config::mobile())).await;
+        assert!(silent.is_err(), "{silent:?}");
+        server.add_address(ip("127.0.0.7")).unwrap();
+        let (association, accepted) = connect(&client, &server, ip("127.0.0.7")).await;
+        exchange(&association, &accepted).await;
     });
 }
 
