@@ -365,8 +365,12 @@ impl Association {
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         let paths = self.paths();
         let state = self.shared.lock();
-        let used = |local: &&SocketAddr| paths.iter().any(|path| path.at.local == local.ip());
-        state.locals.iter().filter(used).copied().collect()
+        let mut used: Vec<SocketAddr> =
+            paths.iter().filter_map(|path| state.socket_of(path.at.local)).collect();
+        let place = |at: &SocketAddr| state.locals.iter().position(|local| local == at);
+        used.sort_by_key(|at| place(at).unwrap_or(usize::MAX));
+        used.dedup();
+        used
     }
 
     /// Returns this end's SCTP port. A later association can reuse it ([`Peer::local_port`](crate::Peer)).

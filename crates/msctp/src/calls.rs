@@ -35,7 +35,7 @@ impl Association {
     /// The endpoint has no socket for the address, the peer does not support it, or the address cannot be
     /// added.
     pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
-        if !self.shared.lock().locals.iter().any(|socket| socket.ip() == local) {
+        if self.shared.lock().socket_of(local).is_none() {
             return Err(CallError::NoSocket(local));
         }
         self.call(|association, now| association.add_local_address(now, local))

@@ -1,9 +1,9 @@
 //! [`Driver`]: the task of a shard of an endpoint. Receives, runs the core, sends, keeps the timer. That of
 //! the first shard also follows the interfaces.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,9 +18,11 @@ use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
 use crate::forward::Forwarded;
+use crate::log;
 use crate::mobile::{Follower, Step, begins_with_one_of};
 use crate::outbox::{Item, Outbox};
 use crate::shards::Shards;
+use crate::sockets::{SocketChange, bind_reported};
 use crate::state::{Shared, State};
 
 /// Rounds of receiving and sending before the task yields to other tasks of the runtime.
@@ -56,6 +58,7 @@ struct Line {
 /// Packets that a socket did not accept at once.
 #[derive(Debug)]
 struct Waiting {
+    from: IpAddr,
     to: SocketAddr,
     bytes: Vec<u8>,
     segment_size: Option<usize>,
@@ -75,9 +78,11 @@ pub(crate) struct Driver {
     /// Packets received for other shards, by their index. Empty if there are none.
     misplaced: Vec<Vec<Forwarded>>,
     forwarded: VecDeque<Forwarded>,
+    /// The sockets by their addresses. That of an unspecified address serves those without one.
     lines: BTreeMap<IpAddr, Line>,
+    /// Addresses that the socket of all addresses does not serve.
+    removed: BTreeSet<IpAddr>,
     watch: Option<InterfaceWatch>,
-    later: Later,
     batch: Batch,
     outbox: Outbox,
     timer: Pin<Box<Sleep>>,
@@ -88,18 +93,6 @@ pub(crate) struct Driver {
     finished: bool,
 }
 
-/// The options for binding sockets later, when the host gets addresses.
-#[derive(Clone, Debug)]
-pub(crate) struct Later {
-    /// Prefixes of interfaces whose changes are ignored.
-    pub(crate) except: Vec<String>,
-    /// The UDP port of the sockets (RFC 6951 §5.1: one for all).
-    pub(crate) udp_port: u16,
-    /// Unspecified addresses that the endpoint was bound to. Each stands for all of its family, later ones
-    /// included.
-    pub(crate) wildcards: Vec<SocketAddr>,
-}
-
 impl Driver {
     /// Creates the task of a shard. Only the first shard has a `watch`, and it binds later sockets for all.
     pub(crate) fn new(
@@ -107,7 +100,6 @@ impl Driver {
         shards: Arc<Shards>,
         sockets: Vec<Socket>,
         watch: Option<InterfaceWatch>,
-        later: Later,
     ) -> Self {
         let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
         let now = tokio::time::Instant::now();
@@ -119,8 +111,8 @@ impl Driver {
             misplaced: (0..others).map(|_| Vec::new()).collect(),
             forwarded: VecDeque::new(),
             lines,
+            removed: BTreeSet::new(),
             watch,
-            later,
             batch: Batch::default(),
             outbox,
             timer: Box::pin(tokio::time::sleep_until(now)),
@@ -144,6 +136,9 @@ impl Driver {
                     let mut before = None;
                     let (dispatch, place) = (&self.shards.dispatch, self.shared.place);
                     for mut datagram in self.batch.datagrams() {
+                        if self.removed.contains(&datagram.local) {
+                            continue;
+                        }
                         if place.of > 1 {
                             let index = dispatch.index_of(datagram.bytes);
                             if index != usize::from(place.index) {
@@ -158,7 +153,10 @@ impl Driver {
             }
         }
         for ip in broken {
-            self.close(ip);
+            self.lines.remove(&ip);
+            let mut state = self.shared.lock();
+            let now = state.now();
+            state.close_socket(now, ip);
             any = true;
         }
         self.forward();
@@ -199,24 +197,33 @@ impl Driver {
                     let now = state.now();
                     state.evict(now, handle);
                 }
-                Forwarded::Opened(socket) => self.open(*socket),
-                Forwarded::Closed(ip) => self.close(ip),
             }
         }
         self.forwarded = entries;
         any
     }
 
-    /// Closes a broken socket.
-    fn close(&mut self, ip: IpAddr) {
-        if self.lines.remove(&ip).is_none() {
-            return;
+    /// Makes the changes of the sockets that the state has. Returns whether there were any.
+    fn change_sockets(&mut self, changes: Vec<SocketChange>) -> bool {
+        let any = !changes.is_empty();
+        for change in changes {
+            match change {
+                SocketChange::Open(socket) => {
+                    self.removed.remove(&socket.local().ip());
+                    self.lines.insert(socket.local().ip(), Line::new(*socket));
+                }
+                SocketChange::Serve(ip) => {
+                    self.removed.remove(&ip);
+                }
+                SocketChange::Close(ip) => {
+                    self.lines.remove(&ip);
+                    if self.lines.keys().any(IpAddr::is_unspecified) {
+                        self.removed.insert(ip);
+                    }
+                }
+            }
         }
-        let mut state = self.shared.lock();
-        state.locals.retain(|local| local.ip() != ip);
-        state.listen_again();
-        let now = state.now();
-        state.notify_links(now, ip, false);
+        any
     }
 
     /// Reads changes of the host's interfaces. Returns whether there were any.
@@ -227,7 +234,11 @@ impl Driver {
                 Poll::Pending => break,
                 Poll::Ready(Ok(change)) => self.change(change),
                 // Without reports the addresses stay as they are.
-                Poll::Ready(Err(_)) => self.watch = None,
+                Poll::Ready(Err(error)) => {
+                    self.watch = None;
+                    self.shared.lock().watched = false;
+                    log::not_followed(&error);
+                }
             }
             any = true;
         }
@@ -242,7 +253,7 @@ impl Driver {
             }
         }
         if let Change::Up(address) = &change
-            && begins_with_one_of(&address.interface, &self.later.except)
+            && begins_with_one_of(&address.interface, &self.shards.later.except)
         {
             return;
         }
@@ -263,87 +274,64 @@ impl Driver {
     /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Existing paths stay,
     /// and new associations use the new addresses.
     fn change_wildcards(&mut self, change: Change) {
-        let wildcard = |ip: &IpAddr| self.later.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
+        let later = &self.shards.later;
+        let wildcard = |ip: &IpAddr| later.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
         match change {
-            Change::Up(address) if !address.link_local && !self.lines.contains_key(&address.ip) => {
+            Change::Up(address) if !address.link_local && !self.has_address(address.ip) => {
                 let Some(any) = wildcard(&address.ip) else { return };
-                let port = if any.port() == 0 { self.later.udp_port } else { any.port() };
+                let port = if any.port() == 0 { later.udp_port } else { any.port() };
                 let at = SocketAddr::new(address.ip, port);
                 // If another program has the port there, the address is not used.
                 let group = Socket::bind_group(at, &SocketOptions::default(), &self.shards.dispatch);
-                let mut sockets = group.unwrap_or_default().into_iter();
-                if let Some(own) = sockets.next() {
-                    self.open(own);
-                }
-                for (shard, socket) in self.shards.others(self.shared.place).zip(sockets) {
-                    shard.forwarded.extend([Forwarded::Opened(Box::new(socket))]);
+                for (shard, socket) in self.shards.iter().zip(group.unwrap_or_default()) {
+                    shard.lock().open_socket(socket);
                 }
             }
-            Change::Gone(ip) if wildcard(&ip).is_some() => {
-                self.close(ip);
-                for shard in self.shards.others(self.shared.place) {
-                    shard.forwarded.extend([Forwarded::Closed(ip)]);
-                }
+            Change::Gone(ip) if wildcard(&ip).is_some() && self.has_address(ip) => {
+                self.shards.each(|state| {
+                    let now = state.now();
+                    state.close_socket(now, ip);
+                });
             }
             Change::Up(_) | Change::Down(_) | Change::Gone(_) => {}
         }
     }
 
-    /// Uses another socket.
-    fn open(&mut self, socket: Socket) {
-        let local = socket.local();
-        self.lines.insert(local.ip(), Line::new(socket));
-        let mut state = self.shared.lock();
-        state.locals.push(local);
-        state.listen_again();
-        // The associations of an address that came back use it again.
-        let now = state.now();
-        state.notify_links(now, local.ip(), true);
+    /// Returns whether new associations may use this address.
+    fn has_address(&self, ip: IpAddr) -> bool {
+        self.shared.lock().locals.iter().any(|local| local.ip() == ip)
     }
 
     fn take_steps(&mut self, steps: Vec<Step>) {
         for step in steps {
+            // A socket is bound without the lock.
+            let socket = match &step {
+                Step::Use(address) if !self.has_address(address.ip) => {
+                    let bound = bind_reported(&self.shards.later, address.clone(), &self.shards.dispatch);
+                    if bound.is_none() {
+                        continue;
+                    }
+                    bound
+                }
+                _ => None,
+            };
+            let mut state = self.shared.lock();
+            let now = state.now();
             match step {
                 Step::Use(address) => {
-                    if !self.lines.contains_key(&address.ip) {
-                        let device = Some(address.interface).filter(|_| !address.loopback);
-                        let Some(socket) = bind_anew(address.ip, self.later.udp_port, device) else {
-                            continue;
-                        };
-                        self.lines.insert(address.ip, Line::new(socket));
-                        self.relist();
+                    if let Some(socket) = socket {
+                        state.enter_address(socket.local(), Some(socket));
                     }
-                    let mut state = self.shared.lock();
-                    let now = state.now();
                     state.notify_links(now, address.ip, true);
                 }
-                Step::Down(ip) => {
-                    let mut state = self.shared.lock();
-                    let now = state.now();
-                    state.notify_links(now, ip, false);
-                }
-                Step::Delete(_) => {
-                    let mut state = self.shared.lock();
-                    let now = state.now();
-                    state.follow_all(now);
-                }
+                Step::Down(ip) => state.notify_links(now, ip, false),
+                Step::Delete(_) => state.follow_all(now),
                 Step::Gone(ip) => {
-                    self.lines.remove(&ip);
-                    self.relist();
-                    let mut state = self.shared.lock();
-                    let now = state.now();
+                    state.leave_address(ip);
                     state.follow_all(now);
                 }
             }
         }
-    }
-
-    /// Updates the list of sockets.
-    fn relist(&mut self) {
-        let mut state = self.shared.lock();
-        state.locals = self.lines.values().map(|line| line.socket.local()).collect();
-        state.sort_locals();
-        state.listen_again();
     }
 
     /// Runs the core until only a timeout is left, and up to `set_ups` set-ups of peers without proven keys,
@@ -353,6 +341,7 @@ impl Driver {
         let mut state = shared.lock();
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
+        let changed = self.change_sockets(std::mem::take(&mut state.socket_changes));
         let steps = expire(&mut state, now);
         // Their answers leave with the acknowledgements that `drain` finds.
         *set_ups -= state.serve_set_ups(now, *set_ups);
@@ -388,7 +377,7 @@ impl Driver {
         let timers = [state.core.poll_timeout(), linger, follow, follower, keys, set_up.filter(|_| !waiting)];
         let deadline = timers.into_iter().flatten().min();
         drop(state);
-        let busy = !steps.is_empty() || waiting;
+        let busy = changed || !steps.is_empty() || waiting;
         self.take_steps(steps);
         if self.deadline != deadline {
             self.deadline = deadline;
@@ -434,7 +423,8 @@ impl Driver {
         let mut refused = Vec::new();
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
-            match self.lines.get_mut(&item.local) {
+            let socket = socket_for(&self.lines, &self.removed, item.local);
+            match socket.and_then(|ip| self.lines.get_mut(&ip)) {
                 Some(line) => lost += line.send(&item, bytes, &mut refused),
                 None => lost += 1,
             }
@@ -487,9 +477,11 @@ impl Driver {
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
             // The kernel accepts it now, or it is lost: nothing retries it.
-            if let Some(line) = self.lines.get(&item.local) {
-                let Item { to, segment_size, ecn, fragment, .. } = item;
-                let _ = line.socket.send(&Outgoing { to, bytes, segment_size, ecn, fragment });
+            let socket = socket_for(&self.lines, &self.removed, item.local);
+            if let Some(line) = socket.and_then(|ip| self.lines.get(&ip)) {
+                let Item { local, to, segment_size, ecn, fragment, .. } = item;
+                let _ =
+                    line.socket.send(&Outgoing { from: Some(local), to, bytes, segment_size, ecn, fragment });
             }
         }
     }
@@ -552,9 +544,10 @@ impl Line {
     /// Sends packets, and queues those that the kernel does not accept now. Returns the number of packets
     /// lost.
     fn send(&mut self, item: &Item, bytes: &[u8], refused: &mut Vec<Refused>) -> u64 {
-        let &Item { to, segment_size, ecn, fragment, handle, .. } = item;
+        let &Item { local: from, to, segment_size, ecn, fragment, handle, .. } = item;
+        let packets = Outgoing { from: Some(from), to, bytes, segment_size, ecn, fragment };
         let sent = if self.pending.is_empty() {
-            match self.hand_over(&Outgoing { to, bytes, segment_size, ecn, fragment }, handle, refused) {
+            match self.hand_over(&packets, handle, refused) {
                 Some(sent) => sent,
                 None => return 1,
             }
@@ -570,7 +563,7 @@ impl Line {
         }
         self.pending_bytes += rest.len();
         let bytes = rest.to_vec();
-        self.pending.push_back(Waiting { to, bytes, segment_size, ecn, fragment, handle });
+        self.pending.push_back(Waiting { from, to, bytes, segment_size, ecn, fragment, handle });
         0
     }
 
@@ -583,7 +576,8 @@ impl Line {
     ) -> Option<usize> {
         let sent = self.socket.send(packets).ok()?;
         if let (Some(len), Some(handle)) = (sent.too_long, handle) {
-            let at = PathAddr { local: self.socket.local().ip(), remote: packets.to.ip() };
+            let local = packets.from.unwrap_or_else(|| self.socket.local().ip());
+            let at = PathAddr { local, remote: packets.to.ip() };
             refused.push((handle, at, len));
         }
         Some(sent.bytes)
@@ -597,8 +591,9 @@ impl Line {
                 self.pending.push_front(waiting);
                 break;
             }
-            let Waiting { to, segment_size, ecn, fragment, handle, .. } = waiting;
-            let packets = Outgoing { to, bytes: &waiting.bytes, segment_size, ecn, fragment };
+            let Waiting { from, to, segment_size, ecn, fragment, handle, .. } = waiting;
+            let from = Some(from);
+            let packets = Outgoing { from, to, bytes: &waiting.bytes, segment_size, ecn, fragment };
             match self.hand_over(&packets, handle, refused) {
                 Some(sent) if sent < waiting.bytes.len() => {
                     waiting.bytes.drain(..sent);
@@ -622,7 +617,8 @@ fn expire(state: &mut State, now: Time) -> Vec<Step> {
     }
     state.expire_keys(now);
     state.expire_unproven(now);
-    let steps = state.follower.as_mut().map(|follower| follower.timeout(now)).unwrap_or_default();
+    let mut steps = std::mem::take(&mut state.steps);
+    steps.extend(state.follower.as_mut().map(|follower| follower.timeout(now)).unwrap_or_default());
     while let Some(&(due, handle)) = state.follow_at.first() {
         if due > now {
             break;
@@ -648,11 +644,13 @@ fn take_icmp(state: &mut State, local: IpAddr, message: &IcmpError) -> bool {
     handle.is_some()
 }
 
-/// Binds a socket for a new address, at the UDP port of the other sockets if it is free.
-fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket> {
-    let options = SocketOptions { device, ..SocketOptions::default() };
-    let bind = |port| Socket::bind(SocketAddr::new(ip, port), &options).ok();
-    bind(udp_port).or_else(|| bind(0))
+/// Returns the address of the socket for packets from a local address: its own, or that of all addresses.
+fn socket_for(lines: &BTreeMap<IpAddr, Line>, removed: &BTreeSet<IpAddr>, local: IpAddr) -> Option<IpAddr> {
+    if lines.contains_key(&local) {
+        return Some(local);
+    }
+    let any = if local.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    (lines.contains_key(&any) && !removed.contains(&local)).then_some(any)
 }
 
 /// Passes a datagram to the core and learns the peer's UDP port from it. `before` holds the association and

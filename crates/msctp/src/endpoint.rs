@@ -8,16 +8,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
-use msctp_udp::{Dispatch, InterfaceWatch, LocalAddress, Socket, SocketOptions};
+use msctp_udp::{Dispatch, Socket};
 use msctp_units::Time;
+use tokio::runtime::Handle;
 
 use crate::association::Association;
+use crate::binding::{Known, Later, bind_all};
 use crate::clock::Clock;
-use crate::driver::{Driver, Later};
+use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::host::Host;
 use crate::keys::{Keys, for_role};
 use crate::listener::{Arrivals, Listener};
+use crate::log;
 use crate::mobile::Moves;
 use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
@@ -64,44 +67,51 @@ impl Endpoint {
     /// Binds the sockets and starts the task. Must be called within a tokio runtime that has its I/O and time
     /// drivers enabled.
     ///
+    /// Where the system does not list its addresses, a wildcard is one socket, and the kernel chooses the
+    /// local address of each association: Android, Windows, and sandboxes that refuse netlink sockets.
+    ///
     /// # Errors
     ///
-    /// An address or option is invalid or unavailable.
+    /// An address or option is invalid or unavailable. `except` or [`Mobility::only`](crate::Mobility) names
+    /// interfaces for a wildcard, and the system does not list them.
+    ///
+    /// # Panics
+    ///
+    /// The runtime's I/O or time driver is off: tokio offers no way to ask before.
     pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
         if options.backlog == 0 {
             let want = "at least 1 association".to_owned();
             return Err(ConfigError { field: "backlog", value: "0".to_owned(), want }.into());
         }
         check_shards(options)?;
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let (endpoint, drivers) = Self::open(options)?;
         for driver in drivers {
-            let _task = runtime.spawn(driver);
+            let _task = endpoint.shards().runtime.spawn(driver);
         }
         Ok(endpoint)
     }
 
     /// Binds the sockets. Returns the endpoint and the tasks of its shards.
     pub(crate) fn open(options: &EndpointOptions) -> Result<(Self, Vec<Driver>), BindError> {
-        let watch = InterfaceWatch::new();
-        let host: Vec<LocalAddress> = watch.as_ref().map(InterfaceWatch::usable).unwrap_or_default();
+        let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let mut known = Known::ask();
+        known.check(options)?;
         let [a, b, c, d, ..] = seed()?;
         let dispatch = Dispatch::new(options.shards, u32::from_ne_bytes([a, b, c, d]));
-        let mut sockets = bind_all(options, &host, &dispatch)?;
+        let mut sockets = bind_all(options, known.host.as_deref(), &dispatch)?;
         let first = sockets[0].first().map(|socket| socket.local().port());
-        let wildcards: Vec<SocketAddr> =
-            options.bind.iter().filter(|address| address.ip().is_unspecified()).copied().collect();
-        let udp_port = first.ok_or(BindError::NoAddress)?;
-        let mut watch = match (&options.mobility, watch) {
-            (None, watch) => watch.ok().filter(|_| !wildcards.is_empty()),
-            (Some(_), Ok(watch)) => Some(watch),
-            (Some(_), Err(source)) => return Err(BindError::System { what: "interfaces", source }),
-        };
-        let later = Later { except: options.except.clone(), udp_port, wildcards };
-        let host = Host::new(&host, &options.bind);
-        let shards = Arc::new(shards_of(options, dispatch, &sockets, &host)?);
+        let later = Later::new(options, first.ok_or(BindError::NoAddress)?);
+        let follows = options.mobility.is_some();
+        let mut watch = known.watch.take().filter(|_| follows || !later.wildcards.is_empty());
+        let host = Host::new(known.host.as_deref().unwrap_or_default(), &options.bind);
+        let all = shards_of(options, &sockets, &host)?;
+        let shards = Arc::new(Shards::new(dispatch, later, runtime, all));
+        shards.each(|state| state.begin_to_follow(watch.is_some(), known.host.as_deref()));
+        if let Some(error) = known.unwatched.filter(|_| follows) {
+            log::not_followed(&error);
+        }
         let drivers = shards.iter().zip(sockets.drain(..)).map(|(shard, sockets)| {
-            Driver::new(Arc::clone(shard), Arc::clone(&shards), sockets, watch.take(), later.clone())
+            Driver::new(Arc::clone(shard), Arc::clone(&shards), sockets, watch.take())
         });
         let drivers = drivers.collect();
         Ok((Self { owned: Arc::new(Owned(shards)) }, drivers))
@@ -111,7 +121,8 @@ impl Endpoint {
         &self.owned.0
     }
 
-    /// Returns the addresses and UDP ports of the open sockets.
+    /// Returns the local addresses with the UDP ports of their sockets. An unspecified address is that of a
+    /// socket for which the kernel chooses the address of each association.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.shards().first().lock().locals.clone()
     }
@@ -212,11 +223,12 @@ impl Endpoint {
     }
 
     fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {
+        let chosen = self.chosen_for(&peer);
         let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses.clone() };
         // The ports select the shard.
         if let Some(port) = peer.local_port {
             let shard = self.shards().of_ports(port, remote.port);
-            return begin_at(shard, &mut shard.lock(), port, peer, config);
+            return begin_at(shard, &mut shard.lock(), port, (peer, &chosen), config);
         }
         // A port without an association to this peer: a random one, or the next free one above it.
         let none = |want: &str| ConfigError {
@@ -231,7 +243,7 @@ impl Endpoint {
             let shard = self.shards().of_ports(port, remote.port);
             let mut state = shard.lock();
             if !state.core.is_associated(port, &remote) {
-                return begin_at(shard, &mut state, port, peer, config);
+                return begin_at(shard, &mut state, port, (peer, &chosen), config);
             }
         }
         Err(none("fewer than 16384 associations to one peer, or another endpoint").into())
@@ -304,10 +316,9 @@ fn seed() -> Result<[u8; 32], BindError> {
 /// Creates the states of all shards, with these sockets.
 fn shards_of(
     options: &EndpointOptions,
-    dispatch: Dispatch,
     sockets: &[Vec<Socket>],
     host: &Host,
-) -> Result<Shards, BindError> {
+) -> Result<Vec<Arc<Shared>>, BindError> {
     let first = Core::new(options.core.clone(), seed()?)?;
     let mut cores = vec![];
     for _ in 1..options.shards {
@@ -320,7 +331,7 @@ fn shards_of(
         let locals = sockets.iter().map(Socket::local).collect();
         Shared::new(core, clock, (locals, host.clone()), options, Place { index, of }, unproven.clone())
     });
-    Ok(Shards::new(dispatch, shards.collect()))
+    Ok(shards.collect())
 }
 
 /// Listens at a port of one shard.
@@ -341,12 +352,13 @@ fn listen_at(
     Ok(())
 }
 
-/// Begins an association from this SCTP port, on the port's shard.
+/// Begins an association from this SCTP port, on the port's shard. `chosen` are the kernel's choices of local
+/// addresses.
 fn begin_at(
     shard: &Arc<Shared>,
     state: &mut State,
     port: u16,
-    peer: Peer,
+    (peer, chosen): (Peer, &[IpAddr]),
     config: Config,
 ) -> Result<Association, ConnectError> {
     let first = *peer.addresses.first().ok_or(ConnectError::NoRemoteAddress)?;
@@ -360,10 +372,10 @@ fn begin_at(
         return Err(ConnectError::NoNetwork);
     }
     let reaches = |local: &IpAddr| peer.addresses.iter().any(|remote| msctp_proto::can_pair(local, remote));
-    let mut addresses = state.local_ips();
+    let mut addresses = state.sources(chosen);
     let fixed = peer.from.is_some() && state.follower.is_none();
     if let Some(from) = peer.from {
-        addresses = from.into_iter().filter(|address| addresses.contains(address)).collect();
+        addresses = from.into_iter().filter(|address| state.socket_of(*address).is_some()).collect();
     }
     addresses.retain(reaches);
     if state.one_by_one {
@@ -371,7 +383,7 @@ fn begin_at(
         addresses.truncate(1);
     }
     if addresses.is_empty() {
-        return Err(ConnectError::NoLocalAddress(SocketAddr::new(first, peer.udp_port)));
+        return Err(state.unreached(SocketAddr::new(first, peer.udp_port)));
     }
     Keys::check(&config.protection)?;
     let config = state.used_options(config);
@@ -386,113 +398,14 @@ fn begin_at(
         slot.moves = Some(Box::new(Moves { fixed, ..Moves::default() }));
     }
     state.insert_slot(handle, slot);
+    state.limit_set_up(now, handle);
     state.wake_driver();
     Ok(Association::new(Arc::clone(shard), handle, 0))
-}
-
-/// Returns the addresses that the options name, the preferred ones first.
-fn addresses_to_bind(options: &EndpointOptions, host: &[LocalAddress]) -> Vec<SocketAddr> {
-    let mut wanted: Vec<SocketAddr> = Vec::new();
-    let follows = |local: &LocalAddress| local.loopback || options.follows(&local.interface);
-    for &address in &options.bind {
-        if !address.ip().is_unspecified() {
-            wanted.push(address);
-            continue;
-        }
-        let of_family = host
-            .iter()
-            .filter(|local| local.ip.is_ipv4() == address.is_ipv4() && !local.link_local && follows(local));
-        wanted.extend(of_family.map(|local| SocketAddr::new(local.ip, address.port())));
-    }
-    if let Some(mobility) = &options.mobility {
-        // Best first: associations begin there.
-        let rank = |address: &SocketAddr| {
-            let interface = host.iter().find(|local| local.ip == address.ip()).map(|local| &local.interface);
-            interface.map_or(usize::MAX, |name| mobility.rank_of(name))
-        };
-        wanted.sort_by_key(rank);
-    }
-    wanted
-}
-
-/// Binds the sockets that the options name, for each shard.
-fn bind_all(
-    options: &EndpointOptions,
-    host: &[LocalAddress],
-    dispatch: &Dispatch,
-) -> Result<Vec<Vec<Socket>>, BindError> {
-    // RFC 6951 §5.1: one port for all sockets, if the first address leaves the choice to the kernel.
-    let mut shards: Vec<Vec<Socket>> = (0..dispatch.sockets()).map(|_| Vec::new()).collect();
-    let add = |shards: &mut Vec<Vec<Socket>>, group: Vec<Socket>| {
-        for (sockets, socket) in shards.iter_mut().zip(group) {
-            sockets.push(socket);
-        }
-    };
-    for mut address in addresses_to_bind(options, host) {
-        let sockets = &shards[0];
-        if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
-            continue;
-        }
-        // A host that does not move may receive through any interface; the routing table decides where its
-        // packets leave.
-        let bound = options.mobility.is_some();
-        let of_host = host.iter().find(|local| bound && local.ip == address.ip() && !local.loopback);
-        let socket_options = SocketOptions {
-            device: of_host.map(|local| local.interface.clone()),
-            ..SocketOptions::default()
-        };
-        if let (0, Some(first)) = (address.port(), sockets.first()) {
-            address.set_port(first.local().port());
-            if let Ok(group) = Socket::bind_group(address, &socket_options, dispatch) {
-                add(&mut shards, group);
-                continue;
-            }
-            address.set_port(0);
-        }
-        let group = Socket::bind_group(address, &socket_options, dispatch)?;
-        add(&mut shards, group);
-    }
-    Ok(shards)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mobility;
-
-    #[test]
-    fn an_unspecified_address_covers_only_the_interfaces_that_are_followed() {
-        let host = |interface: &str, ip: &str, loopback| LocalAddress {
-            ip: ip.parse().unwrap(),
-            interface: interface.to_owned(),
-            index: 1,
-            loopback,
-            link_local: false,
-        };
-        let host = [
-            host("lo", "127.0.0.1", true),
-            host("tun0", "10.7.0.2", false),
-            host("wwan0", "10.2.0.1", false),
-            host("wlan0", "10.1.0.1", false),
-        ];
-        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let bound_except = |mobility: Option<Mobility>, except: &[&str]| {
-            let mut options = EndpointOptions::new(["0.0.0.0:9899".parse().unwrap()]);
-            options.mobility = mobility;
-            options.except = names(except);
-            let mut bound = addresses_to_bind(&options, &host);
-            bound.retain(|address| !address.ip().is_loopback());
-            bound.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>()
-        };
-        let bound = |mobility| bound_except(mobility, &[]);
-        assert_eq!(bound(None), ["10.7.0.2", "10.2.0.1", "10.1.0.1"]);
-        let only = |prefixes| bound(Some(Mobility { only: names(prefixes), ..Mobility::default() }));
-        assert_eq!(only(&[]), ["10.1.0.1", "10.7.0.2", "10.2.0.1"], "WLAN first");
-        assert_eq!(only(&["wwan"]), ["10.2.0.1"]);
-        assert!(only(&["eth"]).is_empty());
-        assert_eq!(bound_except(Some(Mobility::default()), &["tun0"]), ["10.1.0.1", "10.2.0.1"]);
-        assert_eq!(bound_except(None, &["tun0"]), ["10.2.0.1", "10.1.0.1"]);
-    }
 
     /// Counts how often both endpoints process associations. `count` associations are set up, each sends a
     /// little and waits for the acknowledgement, and all end.

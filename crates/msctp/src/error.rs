@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 
 use msctp_proto::{ConfigError, LossReason, ReconfigOutcome, UnknownScheduler};
 
-/// Errors of [`Endpoint::bind`](crate::Endpoint::bind).
+/// Errors of [`Endpoint::bind`](crate::Endpoint::bind), [`add_address`](crate::Endpoint::add_address) and
+/// [`add_socket`](crate::Endpoint::add_socket).
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// A local address cannot be used.
@@ -37,11 +38,13 @@ pub enum ConnectError {
     /// An option or address cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// No socket of this endpoint has an address of the peer's family.
-    #[error("no local address reaches {0}: bind one of its family")]
+    /// No socket of this endpoint has an address of the peer's family, or only loopback addresses and the
+    /// peer is elsewhere.
+    #[error("no local address reaches {0}: bind one of its family, on a network")]
     NoLocalAddress(SocketAddr),
-    /// The endpoint has no socket now: every interface it may use is down or has no address. A mobile
-    /// endpoint binds new addresses as they appear; try again later.
+    /// There is no network now: every interface that the endpoint may use is down or has no address, or the
+    /// kernel has no route to the peer. A mobile endpoint, or one with a wildcard address, uses new addresses
+    /// as they appear; try again later.
     #[error("no local address now: every interface is down or has none; try again when there is a network")]
     NoNetwork,
     /// The peer's UDP port is 0, which cannot be reached.
@@ -53,7 +56,8 @@ pub enum ConnectError {
     /// The peer's address is missing.
     #[error("no address of the peer: name at least one")]
     NoRemoteAddress,
-    /// The peer did not answer.
+    /// The peer did not answer, or the set-up took longer than
+    /// [`EndpointOptions::connect_timeout`](crate::EndpointOptions::connect_timeout).
     #[error("the peer does not answer")]
     Timeout,
     /// The peer answered the set-up with an ABORT.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use msctp_proto::Handle;
-use msctp_udp::{Datagram, EcnCodepoint, IcmpError, Socket};
+use msctp_udp::{Datagram, EcnCodepoint, IcmpError};
 
 /// Maximum bytes of datagrams in a queue. Datagrams beyond it are dropped, as in any queue of the network.
 pub(crate) const MAX_FORWARDED: usize = 1 << 20;
@@ -22,10 +22,6 @@ pub(crate) enum Forwarded {
     Datagram { local: IpAddr, remote: SocketAddr, ecn: Option<EcnCodepoint>, bytes: Vec<u8> },
     /// An ICMP message about a packet that the other shard sent from this address.
     Icmp(IpAddr, IcmpError),
-    /// The other shard's socket for an address that the host got.
-    Opened(Box<Socket>),
-    /// The host lost this address.
-    Closed(IpAddr),
     /// The peer of this association has not proved its keys, and too many such associations exist.
     Evicted(Handle),
 }
@@ -41,7 +37,7 @@ impl Forwarded {
         match self {
             Self::Datagram { bytes, .. } => bytes.len() + OVERHEAD,
             Self::Icmp(_, message) => message.quoted.len() + OVERHEAD,
-            Self::Opened(_) | Self::Closed(_) | Self::Evicted(_) => 0,
+            Self::Evicted(_) => 0,
         }
     }
 }
@@ -125,7 +121,12 @@ mod tests {
         };
         let fits = MAX_FORWARDED / (1500 + OVERHEAD);
         queue.extend((0..2 * fits).map(|_| datagram(1500)));
-        queue.extend([Forwarded::Closed([127, 0, 0, 1].into())]);
+        let mut core = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [7; 32]).unwrap();
+        let local = msctp_proto::LocalAddrs { port: 9, addresses: vec![[127, 0, 0, 1].into()] };
+        let remote = msctp_proto::RemoteAddrs { port: 9, addresses: vec![[127, 0, 0, 2].into()] };
+        let config = msctp_proto::Config::default();
+        let evicted = core.connect(msctp_units::Time::ZERO, config, local, remote).unwrap();
+        queue.extend([Forwarded::Evicted(evicted)]);
         assert_eq!(take(), fits + 1, "what is no datagram is not lost");
         queue.extend([datagram(1500)]);
         assert_eq!(take(), 1);

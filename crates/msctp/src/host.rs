@@ -12,12 +12,14 @@ pub(crate) struct Host {
     usable: BTreeSet<IpAddr>,
     /// Addresses that `EndpointOptions::bind` names.
     named: Vec<IpAddr>,
+    /// Unspecified addresses that it names.
+    wildcards: Vec<IpAddr>,
 }
 
 impl Host {
     pub(crate) fn new(usable: &[LocalAddress], bind: &[SocketAddr]) -> Self {
-        let named = bind.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
-        Self { usable: usable.iter().map(|local| local.ip).collect(), named: named.collect() }
+        let (wildcards, named) = bind.iter().map(SocketAddr::ip).partition(IpAddr::is_unspecified);
+        Self { usable: usable.iter().map(|local| local.ip).collect(), named, wildcards }
     }
 
     /// Records a change of the host's addresses. Returns whether there was one.
@@ -33,6 +35,11 @@ impl Host {
     /// interfaces.
     pub(crate) fn is_unnamed(&self, ip: &IpAddr) -> bool {
         !self.named.contains(ip)
+    }
+
+    /// Returns whether every address of this one's family is used, as the host gets it.
+    pub(crate) fn wants_all_like(&self, ip: IpAddr) -> bool {
+        self.wildcards.iter().any(|any| any.is_ipv4() == ip.is_ipv4())
     }
 
     /// Returns the addresses for the core. `sockets` are those of the open sockets.

@@ -162,6 +162,7 @@
 struct Readme;
 
 mod association;
+mod binding;
 mod calls;
 mod clock;
 mod close;
@@ -196,6 +197,7 @@ mod set_ups;
 mod setup;
 mod shards;
 mod slot;
+mod sockets;
 mod state;
 mod stream;
 mod stream_calls;

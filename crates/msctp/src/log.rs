@@ -2,6 +2,17 @@
 
 use msctp_proto::{Endpoint as Core, Event, Handle};
 
+/// Reports that the endpoint does not learn of changes of the host's interfaces.
+pub(crate) fn not_followed(error: &std::io::Error) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        %error,
+        "cannot follow this host's interfaces: associations move only by add_address and remove_address"
+    );
+    #[cfg(not(feature = "tracing"))]
+    let _ = error;
+}
+
 /// The span of an association.
 #[derive(Debug)]
 pub(crate) struct Log(#[cfg(feature = "tracing")] tracing::Span);

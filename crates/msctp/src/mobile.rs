@@ -2,7 +2,7 @@
 //! Decides with time as an argument; may not touch sockets. `follow` applies the decisions to associations.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use msctp_proto::Scope;
@@ -12,6 +12,9 @@ use msctp_units::{Span, Time};
 use crate::clock::span;
 
 /// Options of an endpoint that follows the host's interfaces.
+///
+/// Only Linux reports interfaces, if no sandbox refuses netlink sockets. Elsewhere the program tells the
+/// endpoint ([`Endpoint::add_address`](crate::Endpoint::add_address)).
 ///
 /// A new address is added to every association at once (RFC 5061), verified, and measured as far as the
 /// handover policy requires, while the old path carries data. Data moves to it if its interface is preferred
@@ -157,11 +160,41 @@ struct Known {
 pub(crate) struct Follower {
     options: Mobility,
     known: BTreeMap<IpAddr, Known>,
+    /// Unspecified addresses with a socket: the kernel chooses addresses of their families that nothing
+    /// reports.
+    unlisted: Vec<IpAddr>,
 }
 
 impl Follower {
-    pub(crate) fn new(options: Mobility) -> Self {
-        Self { options, known: BTreeMap::new() }
+    /// Creates a follower. `locals` are the sockets at first.
+    pub(crate) fn new(options: Mobility, locals: &[SocketAddr]) -> Self {
+        let unlisted = locals.iter().map(SocketAddr::ip).filter(IpAddr::is_unspecified).collect();
+        Self { options, known: BTreeMap::new(), unlisted }
+    }
+
+    /// Uses an address that the application names, whatever the options say of its interface.
+    pub(crate) fn add(&mut self, now: Time, address: LocalAddress) -> Vec<Step> {
+        self.up(now, address)
+    }
+
+    /// Ends the use of an address that the application names.
+    pub(crate) fn remove(&mut self, now: Time, ip: IpAddr) -> Vec<Step> {
+        self.known.entry(ip).or_insert_with(|| {
+            let mut known = Known::new(LocalAddress::new(ip, String::new(), 0), now);
+            known.start(now);
+            known
+        });
+        self.down(now, ip, true)
+    }
+
+    /// Returns what was reported of an address.
+    pub(crate) fn reported(&self, ip: IpAddr) -> Option<&LocalAddress> {
+        self.known.get(&ip).map(|known| &known.address)
+    }
+
+    /// Returns whether an address was reported and cannot be used now.
+    pub(crate) fn is_down(&self, ip: IpAddr) -> bool {
+        self.known.get(&ip).is_some_and(|known| !known.used)
     }
 
     fn wanted(&self, address: &LocalAddress) -> bool {
@@ -186,16 +219,7 @@ impl Follower {
 
     fn up(&mut self, now: Time, address: LocalAddress) -> Vec<Step> {
         let (ip, others_work, hold) = (address.ip, self.others_work(address.ip), span(self.options.hold));
-        let known = self.known.entry(ip).or_insert_with(|| Known {
-            address: address.clone(),
-            link_up: false,
-            used: false,
-            held_until: None,
-            hold: Span::ZERO,
-            since: now,
-            delete_at: None,
-            gone: false,
-        });
+        let known = self.known.entry(ip).or_insert_with(|| Known::new(address.clone(), now));
         known.address = address;
         known.link_up = true;
         known.gone = false;
@@ -267,8 +291,11 @@ impl Follower {
 
     /// Returns the rank of an address, 0 for the best; `None` if it cannot be used now.
     pub(crate) fn rank(&self, ip: IpAddr) -> Option<usize> {
-        let known = self.known.get(&ip).filter(|known| known.used)?;
-        Some(self.options.rank_of(&known.address.interface))
+        let Some(known) = self.known.get(&ip) else {
+            let unlisted = self.unlisted.iter().any(|any| any.is_ipv4() == ip.is_ipv4());
+            return unlisted.then_some(self.options.prefer.len());
+        };
+        known.used.then(|| self.options.rank_of(&known.address.interface))
     }
 
     /// Returns whether an address has been down or removed for longer than the associations wait for it.
@@ -293,6 +320,19 @@ impl Follower {
 }
 
 impl Known {
+    fn new(address: LocalAddress, now: Time) -> Self {
+        Self {
+            address,
+            link_up: false,
+            used: false,
+            held_until: None,
+            hold: Span::ZERO,
+            since: now,
+            delete_at: None,
+            gone: false,
+        }
+    }
+
     fn start(&mut self, now: Time) -> Step {
         self.used = true;
         self.since = now;
@@ -349,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_new_address_is_used_at_once_and_ranked_by_its_interface() {
-        let mut follower = Follower::new(Mobility::default());
+        let mut follower = Follower::new(Mobility::default(), &[]);
         assert_eq!(up(&mut follower, 0, 1, "wwan0"), [Step::Use(address(1, "wwan0"))]);
         assert_eq!(up(&mut follower, 1, 2, "wlan0"), [Step::Use(address(2, "wlan0"))]);
         assert_eq!(up(&mut follower, 1, 2, "wlan0"), [], "told already");
@@ -361,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_link_that_flaps_waits_longer_each_time_while_another_works() {
-        let mut follower = Follower::new(Mobility::default());
+        let mut follower = Follower::new(Mobility::default(), &[]);
         up(&mut follower, 0, 1, "wwan0");
         up(&mut follower, 0, 2, "wlan0");
         let mut now = 10;
@@ -400,7 +440,7 @@ mod tests {
 
     #[test]
     fn nothing_waits_when_nothing_else_works() {
-        let mut follower = Follower::new(Mobility::default());
+        let mut follower = Follower::new(Mobility::default(), &[]);
         up(&mut follower, 0, 1, "wwan0");
         up(&mut follower, 0, 2, "wlan0");
         follower.change(secs(1), Change::Down(ip(2)));
@@ -414,7 +454,7 @@ mod tests {
     #[test]
     fn an_address_that_stays_down_is_deleted_one_that_comes_back_is_not() {
         let mut follower =
-            Follower::new(Mobility { delete_after: Duration::from_secs(3), ..Mobility::default() });
+            Follower::new(Mobility { delete_after: Duration::from_secs(3), ..Mobility::default() }, &[]);
         up(&mut follower, 0, 1, "wwan0");
         up(&mut follower, 0, 2, "wlan0");
         follower.change(secs(5), Change::Down(ip(2)));
@@ -432,7 +472,7 @@ mod tests {
 
     #[test]
     fn addresses_that_are_gone_do_not_fill_the_memory() {
-        let mut follower = Follower::new(Mobility::default());
+        let mut follower = Follower::new(Mobility::default(), &[]);
         for n in 0..=255 {
             up(&mut follower, n.into(), n, "wlan0");
             let steps = follower.change(secs(n.into()), Change::Gone(ip(n)));

@@ -19,8 +19,10 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
     /// address of its family on the host, and on Linux also those that appear later, which new associations
-    /// use. In clear, a peer is shown only those of the scope that is called: loopback, private or global.
-    /// Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
+    /// use. `[::]` covers IPv6 only: name `0.0.0.0` too for both. Where the system does not list its
+    /// addresses, the kernel chooses one for each association. In clear, a peer is shown only those of the
+    /// scope that is called: loopback, private or global. Port 0 chooses a free one, the same for all
+    /// addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
     /// Interfaces that are never used, by the prefixes of their names. An example is a tunnel over this
     /// endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
@@ -42,6 +44,11 @@ pub struct EndpointOptions {
     /// alive. A longer timeout survives longer outages if both ends have it. `None`: RFC 9260's error
     /// counters decide, which takes minutes.
     pub idle_timeout: Option<Duration>,
+    /// Time after which a set-up of this end fails with
+    /// [`ConnectError::Timeout`](crate::ConnectError::Timeout), 30 s. The error is `Security` if the peer
+    /// answered and only keys of TLS are missing. `None`: as long as `Config::max_init_retransmits` lasts,
+    /// 55 s in the mobile profile and four minutes by default.
+    pub connect_timeout: Option<Duration>,
     /// Associations at one port that may wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096; at
     /// least 1. Further ones are aborted with the reason that the listener's backlog is full.
     pub backlog: usize,
@@ -71,6 +78,7 @@ impl EndpointOptions {
             offload: true,
             linger: Duration::from_secs(30),
             idle_timeout: Some(Duration::from_secs(60)),
+            connect_timeout: Some(Duration::from_secs(30)),
             backlog: 4096,
             #[cfg(feature = "tls")]
             max_handshakes_per_second: 100,
@@ -80,7 +88,8 @@ impl EndpointOptions {
         }
     }
 
-    /// Makes the endpoint follow the host's interfaces.
+    /// Makes the endpoint follow the host's interfaces (Linux), or what the program says of them
+    /// ([`Endpoint::add_address`](crate::Endpoint::add_address)).
     #[must_use]
     pub fn mobile(mut self, mobility: Mobility) -> Self {
         self.mobility = Some(mobility);

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use msctp_udp::Dispatch;
+use tokio::runtime::Handle;
 
+use crate::binding::Later;
 use crate::place::Place;
 use crate::state::{Shared, State};
 
@@ -16,6 +18,10 @@ use crate::state::{Shared, State};
 #[derive(Debug)]
 pub(crate) struct Shards {
     pub(crate) dispatch: Dispatch,
+    /// How to bind sockets later.
+    pub(crate) later: Later,
+    /// The runtime of the tasks and sockets.
+    pub(crate) runtime: Handle,
     all: Vec<Arc<Shared>>,
     /// Random numbers for ports, drawn in bulk. One system call for each set-up took half of the time that
     /// set-ups spent in system calls.
@@ -26,9 +32,9 @@ pub(crate) struct Shards {
 
 impl Shards {
     /// Creates the shards from their states, at least one.
-    pub(crate) fn new(dispatch: Dispatch, all: Vec<Arc<Shared>>) -> Self {
+    pub(crate) fn new(dispatch: Dispatch, later: Later, runtime: Handle, all: Vec<Arc<Shared>>) -> Self {
         debug_assert_eq!(all.len(), dispatch.sockets());
-        Self { dispatch, all, random: Mutex::default(), finished: AtomicUsize::new(0) }
+        Self { dispatch, later, runtime, all, random: Mutex::default(), finished: AtomicUsize::new(0) }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Shared>> {

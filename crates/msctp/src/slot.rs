@@ -40,6 +40,8 @@ pub(crate) struct Slot {
     /// Time at which to abort the association, while its peer has not proved its keys and it is not offered
     /// to `accept` (`Config::protection`).
     pub(crate) unproven: Option<Time>,
+    /// Time at which to give the set-up up, while it lasts.
+    pub(crate) connect_by: Option<Time>,
     /// Key management by TLS.
     pub(crate) keys: Option<Box<Keys>>,
     /// Numbers of outbound and inbound streams.
@@ -77,6 +79,7 @@ impl Slot {
             handles,
             queued: false,
             unproven: None,
+            connect_by: None,
             keys: None,
             streams: (0, 0),
             numbers: Numbers::default(),

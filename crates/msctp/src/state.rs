@@ -6,7 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use msctp_proto::{AbortReason, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr};
+use msctp_proto::{
+    AbortReason, AssociationState, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason, PathAddr,
+};
 use msctp_units::{Span, Time};
 
 use crate::clock::Clock;
@@ -16,14 +18,18 @@ use crate::host::Host;
 use crate::keys::{Keys, for_role};
 use crate::listener::Listener;
 use crate::log::Log;
-use crate::mobile::Follower;
+use crate::mobile::{Follower, Step};
 use crate::options::{TraceSink, over_udp};
 use crate::place::Place;
 #[cfg(feature = "tls")]
 use crate::set_ups::SetUps;
 use crate::slot::{Last, Phase, Slot};
+use crate::sockets::SocketChange;
 use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
 use crate::wakers::{Wait, Wakers};
+
+/// Upper Layer Abort Reason in the ABORT to a peer whose set-up took too long.
+const SET_UP_GIVEN_UP: &str = "the set-up took too long";
 
 /// A shard of an endpoint: its state and the lock of that state.
 #[derive(Debug)]
@@ -43,6 +49,7 @@ pub(crate) struct State {
     pub(crate) linger: Span,
     pub(crate) offload: bool,
     pub(crate) idle_timeout: Option<Span>,
+    pub(crate) connect_timeout: Option<Span>,
     trace: Option<TraceSink>,
     backlog: usize,
     /// Associations whose peers have not proved their keys.
@@ -54,8 +61,13 @@ pub(crate) struct State {
     pub(crate) evicted: Vec<(Place, Handle)>,
     /// Time of the next timeout of each association's key manager.
     pub(crate) keys_at: BTreeSet<(Time, Handle)>,
-    /// The open sockets in order of preference: associations begin at the first.
+    /// The local addresses with their ports, in order of preference: associations begin at the first. An
+    /// unspecified one is that of a socket whose addresses the kernel chooses.
     pub(crate) locals: Vec<SocketAddr>,
+    /// Changes of the sockets that the task has not seen.
+    pub(crate) socket_changes: Vec<SocketChange>,
+    /// Addresses that the application removed, and that the kernel must not choose.
+    pub(crate) removed: BTreeSet<IpAddr>,
     /// The addresses of this host.
     pub(crate) host: Host,
     /// True if an association begins with one address and adds the others (RFC 6951 §5.7), as a mobile does.
@@ -72,10 +84,16 @@ pub(crate) struct State {
     abandoned: BTreeMap<Handle, Time>,
     /// The entries of `abandoned` by time. Some may belong to ended associations.
     abort_at: BTreeSet<(Time, Handle)>,
+    /// Set-ups of this end, by the time at which they are given up.
+    connect_by: BTreeSet<(Time, Handle)>,
     /// Associations of the three sets above that changed. Only these are checked.
     touched: Vec<Handle>,
     /// Follows the host's interfaces.
     pub(crate) follower: Option<Follower>,
+    /// Changes that the application made for the follower, and that the task has not seen.
+    pub(crate) steps: Vec<Step>,
+    /// True if something reports changes of the host's interfaces.
+    pub(crate) watched: bool,
     /// Time of each association's next move.
     pub(crate) follow_at: BTreeSet<(Time, Handle)>,
     /// Tasks that wait for the last association to end.
@@ -117,6 +135,7 @@ impl Shared {
         place: Place,
         unproven: OfEndpoint,
     ) -> Arc<Self> {
+        let follower = options.mobility.clone().map(|mobility| Follower::new(mobility, &locals));
         let mut state = State {
             core,
             place,
@@ -124,6 +143,7 @@ impl Shared {
             linger: crate::clock::span(options.linger),
             offload: options.offload,
             idle_timeout: options.idle_timeout.map(crate::clock::span),
+            connect_timeout: options.connect_timeout.map(crate::clock::span),
             trace: options.trace.clone(),
             backlog: options.backlog,
             unproven: Unproven::new(place, unproven),
@@ -132,6 +152,8 @@ impl Shared {
             evicted: Vec::new(),
             keys_at: BTreeSet::new(),
             locals,
+            socket_changes: Vec::new(),
+            removed: BTreeSet::new(),
             host,
             one_by_one: options.mobility.is_some(),
             slots: BTreeMap::new(),
@@ -140,8 +162,11 @@ impl Shared {
             ending: BTreeSet::new(),
             abandoned: BTreeMap::new(),
             abort_at: BTreeSet::new(),
+            connect_by: BTreeSet::new(),
             touched: Vec::new(),
-            follower: options.mobility.clone().map(Follower::new),
+            follower,
+            steps: Vec::new(),
+            watched: false,
             follow_at: BTreeSet::new(),
             idlers: Wakers::default(),
             live: 0,
@@ -445,6 +470,16 @@ impl State {
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
     }
 
+    /// Gives a set-up of this end up after the endpoint's time for it.
+    pub(crate) fn limit_set_up(&mut self, now: Time, handle: Handle) {
+        let Some(timeout) = self.connect_timeout else { return };
+        let deadline = now + timeout;
+        if let Some(slot) = self.slots.get_mut(&handle) {
+            slot.connect_by = Some(deadline);
+            self.connect_by.insert((deadline, handle));
+        }
+    }
+
     /// Reports the core's trace, in the order of time. Call it when the core has nothing more to send.
     pub(crate) fn report_trace(&mut self) {
         let Some(sink) = &self.trace else { return };
@@ -457,7 +492,10 @@ impl State {
 
     /// Forwards the core's events. Call it when the core has nothing more to send.
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
-        while let Some((handle, event)) = self.core.poll_event() {
+        while let Some((handle, mut event)) = self.core.poll_event() {
+            if event == Event::Lost(LossReason::Aborted) && self.is_given_up(handle) {
+                event = Event::Lost(LossReason::SetupTimeout);
+            }
             moved(self, handle, &event);
             if let Event::Streams(change) = &event {
                 self.note_streams(handle, change);
@@ -472,6 +510,11 @@ impl State {
             };
             slot.record.note(self.clock.now(), &event, primary);
             slot.note(event);
+            if !matches!(slot.phase, Phase::Connecting)
+                && let Some(deadline) = slot.connect_by.take()
+            {
+                self.connect_by.remove(&(deadline, handle));
+            }
             if !was_over && matches!(slot.phase, Phase::Over(_)) {
                 self.live -= 1;
                 self.flushed = false;
@@ -485,6 +528,12 @@ impl State {
                 self.remove_slot(handle);
             }
         }
+    }
+
+    /// Returns whether this set-up took too long.
+    fn is_given_up(&self, handle: Handle) -> bool {
+        let deadline = self.slots.get(&handle).and_then(|slot| slot.connect_by);
+        deadline.is_some_and(|deadline| !self.connect_by.contains(&(deadline, handle)))
     }
 
     /// Advances the proof of the peer's keys.
@@ -563,17 +612,32 @@ impl State {
                 association.abort(now, &AbortReason::default());
             }
         }
+        while let Some(&(deadline, handle)) = self.connect_by.first()
+            && deadline <= now
+        {
+            any = true;
+            self.connect_by.pop_first();
+            match self.core.association_mut(handle) {
+                // The peer answered: its keys are missing.
+                Some(association) if association.state() == AssociationState::Established => {
+                    self.time_out_keys(now, handle);
+                }
+                Some(association) => association.abort(now, &AbortReason(SET_UP_GIVEN_UP.into())),
+                None => {}
+            }
+        }
         any
     }
 
     /// Returns when to call [`look_after`](Self::look_after) next if nothing happens.
     pub(crate) fn next_abort(&self) -> Option<Time> {
-        self.abort_at.first().map(|(deadline, _)| *deadline)
+        let firsts = [self.abort_at.first(), self.connect_by.first()];
+        firsts.into_iter().flatten().map(|(deadline, _)| *deadline).min()
     }
 
     /// Tells the core the addresses of this host.
     pub(crate) fn tell_host(&mut self) {
-        let sockets = self.locals.iter().map(SocketAddr::ip);
+        let sockets = self.locals.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
         self.core.set_host_addresses(self.host.addresses(sockets));
     }
 
@@ -583,11 +647,9 @@ impl State {
         let addresses = self.local_ips();
         for (&port, listener) in &self.listeners {
             self.core.stop_listening(port);
-            if !addresses.is_empty() {
-                let local = LocalAddrs { port, addresses: addresses.clone() };
-                let listening = self.core.listen(local, listener.config.clone());
-                debug_assert!(listening.is_ok(), "{listening:?}");
-            }
+            let local = LocalAddrs { port, addresses: addresses.clone() };
+            let listening = self.core.listen(local, listener.config.clone());
+            debug_assert!(listening.is_ok(), "{listening:?}");
         }
     }
 
@@ -598,11 +660,10 @@ impl State {
         }
     }
 
-    /// Returns the addresses of the open sockets in order of preference, at most as many as an association
-    /// accepts.
+    /// Returns the known local addresses in order of preference, at most as many as an association accepts.
     pub(crate) fn local_ips(&self) -> Vec<IpAddr> {
         let most = msctp_proto::MAX_ADDRESSES;
-        self.locals.iter().map(SocketAddr::ip).take(most).collect()
+        self.locals.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified()).take(most).collect()
     }
 
     /// Marks all associations as over when the task ends, so that no task waits forever.
@@ -610,6 +671,7 @@ impl State {
         self.gone = true;
         self.closed = true;
         self.locals.clear();
+        self.socket_changes.clear();
         self.live = 0;
         for slot in self.slots.values_mut() {
             let cut_off = u64::from(matches!(slot.phase, Phase::Up));

@@ -46,7 +46,7 @@ impl fmt::Display for PathId {
 pub struct LocalAddrs {
     /// SCTP port, not 0.
     pub port: u16,
-    /// Addresses, at least one. The first belongs to the initial primary path.
+    /// Addresses, at least one for a set-up. The first belongs to the initial primary path.
     pub addresses: Vec<IpAddr>,
 }
 

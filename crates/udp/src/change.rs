@@ -17,6 +17,18 @@ pub struct LocalAddress {
     pub link_local: bool,
 }
 
+impl LocalAddress {
+    /// Creates the description of an address, with what the address itself tells.
+    #[must_use]
+    pub fn new(ip: IpAddr, interface: String, index: u32) -> Self {
+        let link_local = match ip {
+            IpAddr::V4(ip) => ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_unicast_link_local(),
+        };
+        Self { ip, interface, index, loopback: ip.is_loopback(), link_local }
+    }
+}
+
 /// A change of this host's addresses. An address is usable while its link is up and it is no longer tentative
 /// (RFC 4862 §5.4).
 #[derive(Clone, Debug, PartialEq, Eq)]

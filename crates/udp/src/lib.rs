@@ -8,9 +8,11 @@
 //! ([`SocketOptions::device`]). The routing table then cannot send a packet with the address of one interface
 //! through another, which networks drop (RFC 2827).
 //!
-//! One socket for all addresses with packet info would set the address as well. But one blocked interface
-//! would block the others, and packets to an address that the host lost would still arrive. A server is not
-//! bound to interfaces: its packets may arrive through an interface that does not have its address.
+//! One socket for all addresses with packet info sets the address as well ([`Outgoing::from`]). It is for
+//! hosts that do not list their addresses: one blocked interface blocks the others, and packets to an address
+//! that the host lost still arrive. [`source_for`] then returns the kernel's choice for a destination. A
+//! server is not bound to interfaces: its packets may arrive through an interface that does not have its
+//! address.
 //!
 //! # Several sockets of one address
 //!
@@ -20,7 +22,9 @@
 mod change;
 mod dispatch;
 mod icmp;
+mod list;
 mod readiness;
+mod route;
 mod socket;
 
 #[cfg(target_os = "linux")]
@@ -34,6 +38,8 @@ mod watch;
 pub use change::{Change, LocalAddress};
 pub use dispatch::Dispatch;
 pub use icmp::{IcmpError, IcmpKind};
+pub use list::list_addresses;
 pub use quinn_udp::EcnCodepoint;
+pub use route::{check_local, source_for};
 pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};
 pub use watch::InterfaceWatch;

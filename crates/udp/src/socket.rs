@@ -1,5 +1,5 @@
-//! [`Socket`]: the UDP socket of one local address, with segmentation offload, coalesced and batched
-//! receiving, and ECN. Carries whole SCTP packets and does not parse them.
+//! [`Socket`]: the UDP socket of one local address, or of all of a family, with segmentation offload,
+//! coalesced and batched receiving, and ECN. Carries whole SCTP packets and does not parse them.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -46,12 +46,11 @@ impl Default for SocketOptions {
     }
 }
 
-/// Errors of [`Socket::bind`].
+/// Errors of [`Socket::bind`] and [`Socket::adopt`].
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The address is unspecified. A path has one local address, and such a socket would leave the choice to
-    /// the kernel.
-    #[error("{0}: want one address of this host, not all of them")]
+    /// The socket to adopt is bound to all addresses or to none. A path has one local address.
+    #[error("{0}: want a socket that is bound to one address of this host")]
     Unspecified(SocketAddr),
     /// The kernel refused to create, bind or configure the socket.
     #[error("cannot use {address}: {}", reason(.source))]
@@ -78,6 +77,8 @@ fn reason(error: &io::Error) -> String {
 /// Packets to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
+    /// The source address, for a socket of all addresses. `None`: the socket's own, or the kernel's choice.
+    pub from: Option<IpAddr>,
     /// The destination.
     pub to: SocketAddr,
     /// One packet, or several of equal length; the last may be shorter.
@@ -112,7 +113,7 @@ pub struct Sent {
     pub too_long: Option<usize>,
 }
 
-/// A UDP socket bound to one local address.
+/// A UDP socket bound to one local address, or to all of a family.
 #[derive(Debug)]
 pub struct Socket {
     io: Arc<Watched>,
@@ -151,16 +152,39 @@ const MOST_ATTEMPTS: usize = 16;
 impl Socket {
     /// Binds to an address; port 0 chooses a free one. Must be called within a tokio runtime.
     ///
+    /// An unspecified address stands for every address of its family that the host has or gets. Each packet
+    /// then names its own ([`Outgoing::from`], [`Datagram::local`]).
+    ///
     /// # Errors
     ///
-    /// The address is unspecified, or the kernel refuses it.
+    /// The kernel refuses the address.
+    ///
+    /// # Panics
+    ///
+    /// There is no runtime, or its I/O driver is off.
     pub fn bind(address: SocketAddr, options: &SocketOptions) -> Result<Self, SocketError> {
-        if address.ip().is_unspecified() {
-            return Err(SocketError::Unspecified(address));
-        }
         let socket =
             Self::open(address, options, false).and_then(|socket| Self::of(socket, address, options));
         socket.map_err(|source| SocketError::Io { address, source })
+    }
+
+    /// Takes a bound socket, with the options that it has.
+    ///
+    /// # Errors
+    ///
+    /// The socket is bound to no single address, or the kernel refuses to configure it.
+    ///
+    /// # Panics
+    ///
+    /// As [`bind`](Self::bind).
+    pub fn adopt(socket: std::net::UdpSocket) -> Result<Self, SocketError> {
+        let unknown = SocketAddr::from(([0; 4], 0));
+        let address = socket.local_addr().map_err(|source| SocketError::Io { address: unknown, source })?;
+        if address.ip().is_unspecified() {
+            return Err(SocketError::Unspecified(address));
+        }
+        let adopted = Self::of(socket.into(), address, &SocketOptions::default());
+        adopted.map_err(|source| SocketError::Io { address, source })
     }
 
     /// Binds as many sockets to one address as `dispatch` has, and makes the kernel dispatch to them (Linux).
@@ -181,9 +205,6 @@ impl Socket {
     ) -> Result<Vec<Self>, SocketError> {
         if dispatch.sockets() == 1 {
             return Ok(vec![Self::bind(address, options)?]);
-        }
-        if address.ip().is_unspecified() {
-            return Err(SocketError::Unspecified(address));
         }
         Self::open_group(address, options, dispatch).map_err(|source| SocketError::Io { address, source })
     }
@@ -282,7 +303,7 @@ impl Socket {
             let at_once = most.min(self.state.max_gso_segments()).min(MAX_OFFLOAD / segment).max(1) * segment;
             let contents = &rest[..rest.len().min(at_once)];
             let segment_size = (contents.len() > segment).then_some(segment);
-            match self.send_some(packets.to, contents, segment_size, packets.ecn) {
+            match self.send_some(packets, contents, segment_size) {
                 Ok(()) => sent.bytes += contents.len(),
                 Err(error) if is_too_long(&error) => {
                     // Sends each packet by itself, to find the one that is too long.
@@ -314,7 +335,7 @@ impl Socket {
         let mut sent = Sent::default();
         for packet in packets.bytes.chunks(packets.segment_size.unwrap_or(packets.bytes.len()).max(1)) {
             allow_fragments(self.io.socket(), self.local, true)?;
-            let result = self.send_some(packets.to, packet, None, packets.ecn);
+            let result = self.send_some(packets, packet, None);
             allow_fragments(self.io.socket(), self.local, false)?;
             match result {
                 Ok(()) => sent.bytes += packet.len(),
@@ -356,14 +377,16 @@ impl Socket {
         std::mem::take(&mut *self.icmp_errors.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Sends a part of the packets.
     fn send_some(
         &self,
-        destination: SocketAddr,
+        &Outgoing { from, to: destination, ecn, .. }: &Outgoing<'_>,
         contents: &[u8],
         segment_size: Option<usize>,
-        ecn: Option<EcnCodepoint>,
     ) -> io::Result<()> {
-        let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
+        // A socket of one address sends from there.
+        let src_ip = from.filter(|_| self.local.ip().is_unspecified());
+        let transmit = Transmit { destination, ecn, contents, segment_size, src_ip };
         let attempt = || self.state.try_send(UdpSockRef::from(self.io.socket()), &transmit);
         let result = match attempt() {
             // The error may concern an earlier packet to any destination: a forged ICMP message must not make
@@ -512,9 +535,11 @@ pub struct Datagram<'a> {
 impl Batch {
     /// Returns the datagrams of the last [`Socket::poll_recv`] in the order of arrival.
     pub fn datagrams(&mut self) -> impl Iterator<Item = Datagram<'_>> {
-        let local = self.local;
+        let of_socket = self.local;
         let filled = self.meta.iter().zip(self.bytes.chunks_mut(BUFFER)).take(self.filled);
         filled.flat_map(move |(meta, buffer)| {
+            // A system that does not say the destination leaves the answer's source to the kernel.
+            let local = if of_socket.is_unspecified() { meta.dst_ip.unwrap_or(of_socket) } else { of_socket };
             // The kernel coalesces datagrams of one sender: each is `stride` bytes, the last may be shorter.
             buffer[..meta.len].chunks_mut(meta.stride.max(1)).map(move |bytes| Datagram {
                 local,
@@ -556,6 +581,7 @@ mod tests {
                 let (a, b) = (bound(from), bound(to));
                 let sent: Vec<u8> = (0..2500).map(|n| (n / 1000) as u8).collect();
                 let packets = Outgoing {
+                    from: None,
                     to: b.local(),
                     bytes: &sent,
                     segment_size: Some(1000),
@@ -576,6 +602,63 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_of_all_addresses_answers_from_the_one_that_was_called() {
+        run(async {
+            let mut batch = Batch::default();
+            for (any, called, from) in [
+                ("0.0.0.0:0", "127.0.0.3", "127.0.0.2:0"),
+                ("0.0.0.0:0", "127.0.0.4", "127.0.0.2:0"),
+                ("[::]:0", "::1", "[::1]:0"),
+            ] {
+                let (server, client) = (bound(any), bound(from));
+                let called: IpAddr = called.parse().unwrap();
+                let to = SocketAddr::new(called, server.local().port());
+                let bytes = &[7; 2500][..];
+                let packets = Outgoing {
+                    from: None,
+                    to,
+                    bytes,
+                    segment_size: Some(1000),
+                    ecn: None,
+                    fragment: Fragment::Here,
+                };
+                assert_eq!(client.send(&packets).unwrap().bytes, 2500);
+                let got = receive(&server, &mut batch).await;
+                assert_eq!((got[0].0, got[0].1), (called, client.local()));
+                for fragment in [Fragment::Here, Fragment::Anywhere] {
+                    let answer = Outgoing { from: Some(called), to: client.local(), fragment, ..packets };
+                    assert_eq!(server.send(&answer).unwrap().bytes, 2500);
+                    let mut got = Vec::new();
+                    while got.len() < 3 {
+                        got.extend(receive(&client, &mut batch).await);
+                    }
+                    assert!(got.iter().all(|(_, remote, _)| *remote == to), "{got:?}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_socket_of_the_program_is_used_as_it_is() {
+        run(async {
+            let own = std::net::UdpSocket::bind("127.0.0.5:0").unwrap();
+            let at = own.local_addr().unwrap();
+            let (adopted, other) = (Socket::adopt(own).unwrap(), bound("127.0.0.6:0"));
+            assert_eq!(adopted.local(), at);
+            let packet = Outgoing {
+                from: None,
+                to: other.local(),
+                bytes: b"packet",
+                segment_size: None,
+                ecn: None,
+                fragment: Fragment::Here,
+            };
+            assert_eq!(adopted.send(&packet).unwrap().bytes, 6);
+            assert_eq!(receive(&other, &mut Batch::default()).await[0].1, at);
+        });
+    }
+
+    #[test]
     fn ecn_bits_arrive_as_they_were_sent_with_every_segment() {
         run(async {
             let mut batch = Batch::default();
@@ -584,6 +667,7 @@ mod tests {
                 for ecn in [None, Some(EcnCodepoint::Ect0), Some(EcnCodepoint::Ect1), Some(EcnCodepoint::Ce)]
                 {
                     let packets = Outgoing {
+                        from: None,
                         to: b.local(),
                         bytes: &[7; 2500],
                         segment_size: Some(1000),
@@ -610,6 +694,7 @@ mod tests {
             let (a, b) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
             let sent = vec![7; 150 * 1000];
             let packets = Outgoing {
+                from: None,
                 to: b.local(),
                 bytes: &sent,
                 segment_size: Some(1000),
@@ -641,7 +726,12 @@ mod tests {
                 )
             );
             assert_eq!(wrong("192.0.2.77:0"), "cannot use 192.0.2.77:0: this host has no such address");
-            assert_eq!(wrong("0.0.0.0:0"), "0.0.0.0:0: want one address of this host, not all of them");
+            let any = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+            let at = any.local_addr().unwrap();
+            assert_eq!(
+                Socket::adopt(any).unwrap_err().to_string(),
+                format!("{at}: want a socket that is bound to one address of this host")
+            );
         });
     }
 
@@ -661,6 +751,7 @@ mod tests {
                 for n in 0_u32..200 {
                     let bytes = n.wrapping_mul(2_654_435_761).to_be_bytes();
                     let packet = Outgoing {
+                        from: None,
                         to: group[0].local(),
                         bytes: &bytes[..if n == 0 { 3 } else { 4 }],
                         segment_size: None,
@@ -716,6 +807,7 @@ mod tests {
             for _ in 0..8 {
                 let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
                 let packet = Outgoing {
+                    from: None,
                     to: nobody,
                     bytes: &[7; 12],
                     segment_size: None,

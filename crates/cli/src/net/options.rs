@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -233,6 +233,7 @@ impl NetArgs {
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
         options.trace = open.trace();
         let endpoint = Endpoint::bind(&options).map_err(|error| self.unbound(error))?;
+        note_unfollowed(&options, &endpoint);
         open.add(&endpoint);
         Ok(endpoint)
     }
@@ -253,8 +254,10 @@ impl NetArgs {
         options.except.clone_from(&self.except);
         options.mobility = self.mobility();
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
+        // --timeout covers the name, the wait for a network, and TCP as well.
+        options.connect_timeout = None;
         options.trace = trace;
-        Endpoint::bind(&options)
+        Endpoint::bind(&options).inspect(|endpoint| note_unfollowed(&options, endpoint))
     }
 
     /// Reports why an endpoint could not be bound.
@@ -274,6 +277,15 @@ impl NetArgs {
             return every.iter().map(|&ip| SocketAddr::new(ip, port)).collect();
         }
         self.bind.iter().map(|(ip, named)| SocketAddr::new(*ip, named.unwrap_or(port))).collect()
+    }
+}
+
+/// Says once that associations keep their addresses although the options let them move.
+fn note_unfollowed(options: &EndpointOptions, endpoint: &Endpoint) {
+    static SAID: Once = Once::new();
+    if options.mobility.is_some() && !endpoint.follows_interfaces() {
+        let text = "this system does not report its interfaces: associations keep their addresses";
+        SAID.call_once(|| eprintln!("{text}"));
     }
 }
 
@@ -515,7 +527,7 @@ async fn connect_once(
                 let family = if at.is_ipv4() { "an IPv4" } else { "an IPv6" };
                 Unconnected::NoNetwork(format!("--bind: no local address reaches {at}; name {family} address"))
             }
-            error @ ConnectError::NoLocalAddress(_) => {
+            error @ (ConnectError::NoLocalAddress(_) | ConnectError::NoNetwork) => {
                 Unconnected::NoNetwork(net.no_address(&error.to_string()))
             }
             // The error names the address.

@@ -188,7 +188,7 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
     let error = client.connect(peer_of(deaf.local_addresses()[0]), config.clone()).await.unwrap_err();
     assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
     let error = client.connect(peer_of("[::1]:9".parse().unwrap()), config.clone()).await.unwrap_err();
-    assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family");
+    assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family, on a network");
     let wrong = Config { pmtu: Pmtu::UpTo(100), ..config.clone() };
     let error = client.connect(peer_of(deaf.local_addresses()[0]), wrong).await.unwrap_err().to_string();
     assert!(error.starts_with("pmtu = 100: want"), "{error}");

@@ -15,6 +15,7 @@ mod nat;
 mod own;
 mod requests;
 mod restarts;
+mod sandbox;
 mod scopes;
 mod setup;
 mod shards;

@@ -64,7 +64,10 @@ fn causes_of_a_failed_connect_can_be_matched() {
         assert!(matches!(error, ConnectError::NoUdpPort), "{error:?}");
         let other =
             client.connect(Peer::new("[::1]:9".parse().unwrap()), Config::default()).await.unwrap_err();
-        assert_eq!(other.to_string(), "no local address reaches [::1]:9: bind one of its family");
+        assert_eq!(
+            other.to_string(),
+            "no local address reaches [::1]:9: bind one of its family, on a network"
+        );
     });
 }
 

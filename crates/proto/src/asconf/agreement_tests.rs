@@ -150,7 +150,7 @@ impl World {
         let received = Received {
             source: addr.local,
             addresses: &addresses,
-            locals: &[SERVER],
+            paths_to: &|theirs| self.far.paths_to(theirs),
             max_paths: ROOM,
             max_ack: 1200,
         };

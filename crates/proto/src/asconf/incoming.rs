@@ -10,7 +10,7 @@ use msctp_wire::{
 };
 use smallvec::SmallVec;
 
-use crate::path::pairing::{MAX_ADDRESSES, can_pair, is_endpoint};
+use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::rare::{Rare, rare_state};
 
 /// Number of ASCONF-ACKs cached for retransmitted ASCONFs. A peer may bundle several ASCONFs only into a
@@ -48,14 +48,15 @@ pub(crate) enum Reception {
 }
 
 /// The context in which an ASCONF is processed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Received<'a> {
     /// Source address of the packet.
     pub source: IpAddr,
     /// The peer's current addresses.
     pub addresses: &'a [IpAddr],
-    /// Local addresses. An address of the peer that none of them reaches is useless.
-    pub locals: &'a [IpAddr],
+    /// Returns the number of paths to an address of the peer, or those that it would have if it were added.
+    /// `None`: it is an address of this host, where the peer is not, and cannot be added.
+    pub paths_to: &'a dyn Fn(&IpAddr) -> Option<usize>,
     /// Largest number of paths: pairs of a local address and one of the peer's (F9).
     pub max_paths: usize,
     /// Largest ASCONF-ACK chunk in bytes (C5).
@@ -267,6 +268,10 @@ impl<'r, 'b> Work<'r, 'b> {
         } else if self.addresses.contains(&address) {
             // The address is there already.
             self.succeed(id);
+        } else if (self.received.paths_to)(&address).is_none() {
+            // Packets to it would reach this host. If it were added, the peer could move there and delete the
+            // others (RFC 9260 §3.3.10.5).
+            self.refuse_address(id, Cause::UnresolvableAddress(whole));
         } else if !self.fits(&address) {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //# it MUST return an Error Cause TLV set to the new error code 'Operation Refused Due to Resource
@@ -317,11 +322,12 @@ impl<'r, 'b> Work<'r, 'b> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
         //# If the address 0.0.0.0 or ::0 is provided, all addresses of the peer except the source address of
         //# the packet MUST be deleted.
-        if self.addresses.contains(&source) {
+        let known = self.addresses.contains(&source);
+        if known && (self.reaches(&source) || !self.addresses.iter().any(|other| self.reaches(other))) {
             self.remove(|known| *known != source);
             self.succeed(id);
         } else {
-            // F7: none would remain
+            // F7: none would remain, or none that this end can reach
             self.refuse_address(id, Cause::DeleteLastAddress(whole));
         }
     }
@@ -342,17 +348,21 @@ impl<'r, 'b> Work<'r, 'b> {
 
     /// Returns whether this is the peer's last address, or the last one that this end can reach (F7).
     fn is_last(&self, address: &IpAddr) -> bool {
-        let reachable = |theirs: &IpAddr| self.received.locals.iter().any(|ours| can_pair(ours, theirs));
         let mut others = self.addresses.iter().filter(|other| *other != address);
         self.addresses.contains(address)
-            && (self.addresses.len() == 1 || reachable(address) && !others.any(reachable))
+            && (self.addresses.len() == 1
+                || self.reaches(address) && !others.any(|other| self.reaches(other)))
+    }
+
+    /// Returns whether this end has a path to an address of the peer, or will have one after this ASCONF.
+    fn reaches(&self, address: &IpAddr) -> bool {
+        (self.received.paths_to)(address).is_some_and(|paths| paths > 0)
     }
 
     /// Returns whether one more address of the peer fits, and this ASCONF may change as much.
     fn fits(&self, address: &IpAddr) -> bool {
-        let locals = self.received.locals;
-        let pairs = |theirs: &IpAddr| locals.iter().filter(|ours| can_pair(ours, theirs)).count();
-        let paths: usize = self.addresses.iter().chain([address]).map(pairs).sum();
+        let paths_to = self.received.paths_to;
+        let paths: usize = self.addresses.iter().chain([address]).filter_map(paths_to).sum();
         self.addresses.len() < MAX_ADDRESSES
             && paths <= self.received.max_paths
             && self.effects.len() < MAX_CHANGES

@@ -5,6 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use msctp_wire::{CauseCode, Chunk};
 
 use super::*;
+use crate::path::pairing::can_pair;
 
 const TSN: u32 = 0;
 const ANY4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -36,6 +37,8 @@ struct Answerer {
     addresses: Vec<IpAddr>,
     source: IpAddr,
     locals: Vec<IpAddr>,
+    /// Addresses of this host, where the peer is not.
+    own: Vec<IpAddr>,
     max_paths: usize,
     max_ack: usize,
 }
@@ -51,6 +54,7 @@ impl Answerer {
             addresses,
             source: address(1),
             locals: vec![address(200)],
+            own: vec![],
             max_paths: 10,
             max_ack: 1200,
         }
@@ -62,7 +66,10 @@ impl Answerer {
         let received = Received {
             source: self.source,
             addresses: &self.addresses.clone(),
-            locals: &self.locals.clone(),
+            paths_to: &|theirs| {
+                let reaching = self.locals.iter().filter(|ours| can_pair(ours, theirs));
+                (!self.own.contains(theirs)).then(|| reaching.count())
+            },
             max_paths: self.max_paths,
             max_ack: self.max_ack,
         };
@@ -475,6 +482,24 @@ fn the_last_address_that_can_be_reached_is_not_deleted() {
     end.addresses.push(v6);
     end.locals.push("2001:db8::1".parse().unwrap());
     assert_eq!(end.process(TSN, &[delete(1, address(2))]).1, []);
+}
+
+#[test]
+fn an_address_of_this_host_is_not_added_and_the_others_are_not_deleted_for_it() {
+    // F7, F11
+    let mut end = Answerer::new(&[1]);
+    end.own = vec![address(2)];
+    end.source = address(2);
+    let (useless, short) = (Some(CauseCode::UNRESOLVABLE_ADDRESS), Some(CauseCode::RESOURCE_SHORTAGE));
+    let moved = [add(1, address(2)), delete(2, address(1))];
+    assert_eq!(end.process(TSN, &moved), (vec![], vec![(1, useless), (2, short)]));
+    // The peer has it since the set-up.
+    end.addresses.push(address(2));
+    let last = Some(CauseCode::DELETE_LAST_ADDRESS);
+    assert_eq!(end.process(TSN + 1, &moved), (vec![], vec![(2, last)]));
+    assert_eq!(end.process(TSN + 2, &[delete(3, ANY4)]), (vec![], vec![(3, last)]));
+    end.source = address(1);
+    assert_eq!(end.process(TSN + 3, &[delete(3, ANY4)]), (vec![Effect::RemoveRemote(address(2))], vec![]));
 }
 
 #[test]

@@ -331,11 +331,11 @@ impl Association {
             return;
         }
         let addresses: Vec<IpAddr> = self.paths.remotes().collect();
-        let locals: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
+        let paths = &self.paths;
         let received = Received {
             source: at.remote,
             addresses: &addresses,
-            locals: &locals,
+            paths_to: &|theirs| paths.paths_to(theirs),
             max_paths: crate::path::pairing::MAX_PATHS,
             max_ack: self.packet_room(at) - self.least_packet(),
         };

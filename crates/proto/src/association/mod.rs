@@ -118,15 +118,15 @@ pub(crate) fn check_addresses(
     field: &'static str,
     port_field: &'static str,
     port: u16,
-    addresses: &[IpAddr],
+    (least, addresses): (usize, &[IpAddr]),
 ) -> Result<(), ConfigError> {
     use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
     check(port != 0, port_field, port, "1 to 65535")?;
     check(
-        (1..=MAX_ADDRESSES).contains(&addresses.len()),
+        (least..=MAX_ADDRESSES).contains(&addresses.len()),
         field,
         format_args!("{} addresses", addresses.len()),
-        format_args!("1 to {MAX_ADDRESSES}"),
+        format_args!("{least} to {MAX_ADDRESSES}"),
     )?;
     for (i, address) in addresses.iter().enumerate() {
         check(is_endpoint(address), field, address, "a unicast address")?;
@@ -165,8 +165,8 @@ impl Association {
         remote: RemoteAddrs,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
-        check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
-        check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
+        check_addresses("local.addresses", "local.port", local.port, (1, &local.addresses))?;
+        check_addresses("remote.addresses", "remote.port", remote.port, (1, &remote.addresses))?;
         let mut rng = Rng::new(seed);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
         //# A new Verification Tag value MUST be used each time the endpoint tears down and then

@@ -287,7 +287,12 @@ impl Association {
 
     /// Sets up a new association from a cookie (RFC 9260 §5.1.5 step 5).
     pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
-        let local: Addresses = local.iter().copied().filter(|local| self.is_listed(local, cookie)).collect();
+        let mut local: Addresses =
+            local.iter().copied().filter(|local| self.is_listed(local, cookie)).collect();
+        // A listener need not know the address at which it is called.
+        if !local.contains(&cookie.at.local) {
+            local.insert(0, cookie.at.local);
+        }
         self.enter_addresses(now, local, [cookie.at.remote]);
         for &address in &cookie.addresses {
             self.add_peer_address(now, address, false);

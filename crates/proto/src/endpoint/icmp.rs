@@ -22,7 +22,7 @@ impl Endpoint {
     /// Handles ICMP Packet Too Big about a packet between these addresses, which reports that packets of more
     /// than `mtu` bytes, IP header included, do not pass. Returns the association that sent the packet and
     /// whose PMTU or search for it changed ([`Association::packet_too_big`]). Ignores any other message
-    /// (RFC 8899 §4.6.1).
+    /// (RFC 8899 §4.6.1). An unspecified local address stands for that of the first path to the peer's.
     pub fn handle_packet_too_big(
         &mut self,
         now: Time,
@@ -31,7 +31,10 @@ impl Endpoint {
         quoted: &[u8],
     ) -> Option<Handle> {
         let (slot, association) = self.quoted(at.remote, quoted)?;
-        let path = association.path_between(at)?;
+        let path = match at.local.is_unspecified() {
+            true => association.paths().find(|path| path.at.remote == at.remote)?.id,
+            false => association.path_between(at)?,
+        };
         let changed = association.packet_too_big(now, path, mtu, quoted).ok()?;
         self.mark_dirty(slot);
         changed.then(|| self.handle(slot))

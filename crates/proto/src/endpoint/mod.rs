@@ -251,7 +251,9 @@ impl Endpoint {
         }
     }
 
-    /// Accepts associations on this port from now on, with these addresses and options.
+    /// Accepts associations on this port from now on, with these addresses and options. Each association also
+    /// has the address at which its peer called, so that a caller who does not know this host's addresses may
+    /// name none.
     ///
     /// # Errors
     ///
@@ -260,7 +262,7 @@ impl Endpoint {
     pub fn listen(&mut self, local: LocalAddrs, config: impl Into<Arc<Config>>) -> Result<(), ConfigError> {
         let config = config.into();
         config.validate()?;
-        check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
+        check_addresses("local.addresses", "local.port", local.port, (0, &local.addresses))?;
         let taken = self.listeners.contains_key(&local.port);
         check(!taken, "local.port", local.port, "a port that is not listening already")?;
         self.keep_algorithms(&config)?;

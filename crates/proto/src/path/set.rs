@@ -341,11 +341,24 @@ impl Paths {
         Ok(self.insert(&pairs, now))
     }
 
+    /// Returns the number of paths to an address of the peer, or of those that it would have if the peer
+    /// added it. `None` if it is an address of this host to which no path may lead.
+    pub(crate) fn paths_to(&self, remote: &IpAddr) -> Option<usize> {
+        if self.has_remote(remote) {
+            return Some(self.list.iter().filter(|path| path.addr.remote == *remote).count());
+        }
+        let reaching = self.locals.iter().filter(|local| can_pair(&local.addr, remote));
+        self.may_pair(remote).then(|| reaching.count())
+    }
+
     /// Returns true if there may be paths to this address of the peer: it is not one of this host, or the
     /// peer is at this host.
     fn may_pair(&self, remote: &IpAddr) -> bool {
+        // Every loopback address is one of this host, whether it is listed or not.
         let is_own = |address: &IpAddr| {
-            self.has_local(address) || self.host.as_ref().is_some_and(|host| host.all.contains(address))
+            address.is_loopback()
+                || self.has_local(address)
+                || self.host.as_ref().is_some_and(|host| host.all.contains(address))
         };
         !is_own(remote) || self.list.iter().any(|path| is_own(&path.addr.remote))
     }

@@ -174,6 +174,32 @@ fn the_listener_keeps_nothing_before_a_valid_cookie() {
 }
 
 #[test]
+fn a_listener_without_addresses_has_the_one_that_is_called() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    for (known, at) in [(vec![], 1), (vec![b_ip(0)], 1), (vec![b_ip(0)], 0)] {
+        pair.b.endpoint.stop_listening(PORT_B);
+        let local = LocalAddrs { port: PORT_B, addresses: known.clone() };
+        pair.b.endpoint.listen(local, Config::default()).unwrap();
+        pair.connect(Config::default(), vec![a_ip(at)], vec![b_ip(at)]);
+        pair.run_for(Span::from_secs(2));
+        let locals = pair.with(Side::B, |b, _| {
+            let primary = b.paths().find(|path| path.primary).map(|path| path.at.local);
+            let mut locals: Vec<_> = b.paths().map(|path| path.at.local).collect();
+            locals.sort_unstable();
+            (primary, locals)
+        });
+        let mut expected = known;
+        if !expected.contains(&b_ip(at)) {
+            expected.push(b_ip(at));
+        }
+        expected.sort_unstable();
+        assert_eq!(locals, (Some(b_ip(at)), expected));
+        pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+        pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    }
+}
+
+#[test]
 fn replies_that_are_not_polled_are_bounded() {
     let mut b = Endpoint::new(EndpointConfig::default(), [9; 32]).unwrap();
     b.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();

@@ -52,6 +52,18 @@ pub(crate) fn in_own_process(shell: &str, test: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
+/// Returns the words of a command that runs another without netlink sockets; `None`, with a notice, where it
+/// cannot be done.
+pub(crate) fn without_netlink() -> Option<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/common/no_netlink.py");
+    let works = Command::new("python3").args([script, "true"]).status();
+    if works.is_ok_and(|status| status.success()) {
+        return Some(format!("python3 {script}"));
+    }
+    eprintln!("left out: want python3, and permission to set a seccomp filter");
+    None
+}
+
 /// Runs an ignored test of this program within a network namespace that a script of sh has set up, in its own
 /// process. Left out where namespaces cannot be made, unless `MSCTP_NEED_NETNS` is set.
 pub(crate) fn in_own_network(network: &str, test: &str) {

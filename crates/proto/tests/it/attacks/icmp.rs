@@ -77,8 +77,12 @@ fn a_packet_too_big_counts_only_with_the_tag_of_a_sent_packet() {
     // Right, but of no path.
     let other = PathAddr { local: a_ip(0), ..before.at };
     assert_eq!(handle(other, &right), (false, before.pmtu));
-    // Right: BASE_PLPMTU, until probes have found that 1300 pass.
-    let (handled, pmtu) = handle(before.at, &right[..8]);
+    let elsewhere = PathAddr { local: [0; 4].into(), remote: b_ip(0) };
+    assert_eq!(handle(elsewhere, &right), (false, before.pmtu));
+    // Right: BASE_PLPMTU, until probes have found that 1300 pass. A socket of all addresses does not know the
+    // local one.
+    let any = PathAddr { local: [0; 4].into(), ..before.at };
+    let (handled, pmtu) = handle(any, &right[..8]);
     assert!(handled && pmtu <= 1300, "{pmtu}");
 }
 

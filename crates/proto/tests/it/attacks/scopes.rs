@@ -3,7 +3,7 @@
 
 use core::net::IpAddr;
 
-use msctp_proto::{AssociationState as State, Config, Event, HostAddrs, PathAddr, PathState};
+use msctp_proto::{AddressRequest, AssociationState as State, Config, Event, HostAddrs, PathAddr, PathState};
 use msctp_units::Span;
 use msctp_wire::param::Padding;
 use msctp_wire::{Abort, Causes, Checksum, Chunk, List, Packet, Param, ParamType};
@@ -159,6 +159,77 @@ fn no_path_leads_to_an_address_of_the_own_host() {
     pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(1));
     assert_eq!(remotes(&mut pair), [b_ip(0), shared]);
+}
+
+/// Returns the answers to A's requests, and the addresses at which B reaches A. Checks that data passes.
+fn answers(pair: &mut Pair) -> (Vec<(AddressRequest, bool)>, Vec<IpAddr>) {
+    pair.run_for(Span::from_secs(10));
+    let answer = |event: &Event| match event {
+        Event::AddressChange { request, accepted } => Some((*request, *accepted)),
+        _ => None,
+    };
+    let answers = pair.a.events.iter().filter_map(answer).collect();
+    for from in [Side::A, Side::B] {
+        pair.transfer(from, 20, 1000, Span::from_secs(10));
+    }
+    (answers, pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect()))
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# The receiver MUST NOT reject an ADD and then accept a subsequent DELETE of an IP address in the same
+//# ASCONF Chunk.
+#[test]
+fn a_peer_cannot_move_to_an_address_of_this_host_and_stays_where_it_is() {
+    let shared = ip("172.17.0.1");
+    for unlisted in [false, true] {
+        // The one is of an interface of B's host, the other B's own.
+        let to = if unlisted { b_ip(0) } else { shared };
+        let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+        if !unlisted {
+            pair.b.endpoint.set_host_addresses(HostAddrs { all: vec![b_ip(0), shared], unnamed: vec![] });
+        }
+        pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(1));
+        pair.with(Side::A, |a, now| a.move_local_address(now, to, &[a_ip(0)])).unwrap();
+        let refused =
+            [AddressRequest::Add(to), AddressRequest::SetPrimary(to), AddressRequest::Delete(a_ip(0))];
+        assert_eq!(answers(&mut pair), (refused.map(|request| (request, false)).to_vec(), vec![a_ip(0)]));
+    }
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# the receiver MUST send an Error Cause TLV with the Error Cause set to the new error code 'Request to
+//# Delete Last Remaining IP Address'
+#[test]
+fn the_last_address_with_a_path_is_not_deleted() {
+    let shared = ip("172.17.0.1");
+    for request in [AddressRequest::Delete(a_ip(0)), AddressRequest::KeepOnly(shared)] {
+        let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+        pair.b.endpoint.set_host_addresses(HostAddrs { all: vec![b_ip(0), shared], unnamed: vec![] });
+        pair.connect(Config::default(), vec![a_ip(0), shared], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(1));
+        let asked = pair.with(Side::A, |a, now| match request {
+            AddressRequest::KeepOnly(kept) => a.keep_only_address(now, kept),
+            _ => a.remove_local_address(now, a_ip(0)),
+        });
+        asked.unwrap();
+        assert_eq!(answers(&mut pair), (vec![(request, false)], vec![a_ip(0)]));
+    }
+}
+
+#[test]
+fn a_peer_at_this_host_moves_among_all_loopback_addresses() {
+    let [old, new, server] = ["127.0.0.2", "127.0.0.1", "127.0.0.9"].map(ip);
+    let mut pair = Pair::new(Config::default(), vec![server]);
+    // The interface lo lists one of its addresses.
+    pair.b.endpoint.set_host_addresses(HostAddrs { all: vec![new, server], unnamed: vec![] });
+    pair.connect(Config::default(), vec![old], vec![server]);
+    pair.run_for(Span::from_secs(1));
+    pair.with(Side::A, |a, now| a.move_local_address(now, new, &[old])).unwrap();
+    let agreed = [AddressRequest::Add(new), AddressRequest::SetPrimary(new), AddressRequest::Delete(old)];
+    assert_eq!(answers(&mut pair), (agreed.map(|request| (request, true)).to_vec(), vec![new]));
 }
 
 /// The ABORT of an endpoint that knows nothing of an association, in answer to a packet for it.
