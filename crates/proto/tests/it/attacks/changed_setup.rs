@@ -259,7 +259,8 @@ fn with_forgers() -> (Pair, [Sealer; 2]) {
     let key = Secret::from(&[7; 32][..]);
     let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
     let keys = keys.with_log(move |line| log.lock().unwrap().push(line.to_owned()));
-    let config = Config { protection: Protection::Required(Arc::new(keys)), ..Config::mobile() };
+    let protection = Protection::Required(Arc::new(keys));
+    let config = Config { protection, outbound_streams: 10, ..Config::mobile() };
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
