@@ -262,8 +262,8 @@ pub enum FinishError {
     /// The peer rejected the request.
     #[error("the peer rejected the end of the stream: {0:?}")]
     Denied(ReconfigOutcome),
-    /// The peer does not want to read the rest ([`RecvStream::stop`](crate::RecvStream::stop)), for which it gave
-    /// this code. Data may be undelivered.
+    /// The peer does not want to read the rest ([`RecvStream::stop`](crate::RecvStream::stop)), for which it
+    /// gave this code. Data may be undelivered.
     #[error("the peer stopped reading the stream{}", code_text(*.0))]
     Stopped(Option<u32>),
     /// The core rejected the request: there is no such stream.
@@ -290,7 +290,8 @@ fn code_text(code: Option<u32>) -> String {
     code.map_or(String::new(), |code| format!(" (code {code})"))
 }
 
-/// The peer gave a stream up ([`SendStream::reset`](crate::SendStream::reset)): not all of it may have arrived.
+/// The peer gave a stream up ([`SendStream::reset`](crate::SendStream::reset)): not all of it may have
+/// arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the peer gave the stream up (code {code})")]
 pub struct StreamReset {

@@ -1,8 +1,8 @@
 //! [`Numbers`]: which numbers of streams are in use, and the ends of their two directions (RFC 6525 §5.1.2,
 //! §5.1.3). Keeps state; `stream_calls` calls the core.
 //!
-//! A number is free when both directions have ended. Until then it belongs to one use of it, whose handles may
-//! be dropped: nothing of one use can reach the next.
+//! A number is free when both directions have ended. Until then it belongs to one use of it, whose handles
+//! may be dropped: nothing of one use can reach the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::{Context, Waker};
@@ -157,8 +157,8 @@ impl Numbers {
         }
     }
 
-    /// The last handle is gone: ends what has not ended. Returns true if the peer knows nothing of this use, so
-    /// that nothing is to end.
+    /// The last handle is gone: ends what has not ended. Returns true if the peer knows nothing of this use,
+    /// so that nothing is to end.
     pub(crate) fn drop_handle(&mut self, stream: u16) -> bool {
         let Some(number) = self.of.get_mut(&stream) else { return false };
         (number.held, number.reader) = (false, None);
@@ -197,8 +197,8 @@ impl Numbers {
         !self.ending.is_empty() || !self.stopping.is_empty()
     }
 
-    /// Returns the streams of this end to reset next, out of those that `may`. One request at a time names all
-    /// that are ready.
+    /// Returns the streams of this end to reset next, out of those that `may`. One request at a time names
+    /// all that are ready.
     pub(crate) fn next_ends(&self, may: impl Fn(u16, Option<u32>) -> bool) -> Batch {
         let mut batch = Batch::default();
         if !self.asked_ends.is_empty() {

@@ -27,12 +27,12 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// Each direction ends by itself (RFC 6525):
 ///
-/// - [`finish`](SendStream::finish), `shutdown` of [`AsyncWrite`], or dropping the [`SendStream`]: the peer reads
-///   everything that was written, and then the end of file. The calls wait until it is acknowledged, dropping
-///   does not.
+/// - [`finish`](SendStream::finish), `shutdown` of [`AsyncWrite`], or dropping the [`SendStream`]: the peer
+///   reads everything that was written, and then the end of file. The calls wait until it is acknowledged,
+///   dropping does not.
 /// - [`reset`](SendStream::reset): what is not sent is dropped, and the peer reads an error with the code.
-/// - [`stop`](RecvStream::stop), or dropping the [`RecvStream`] before the end: what arrives is discarded, and the
-///   peer's writes fail.
+/// - [`stop`](RecvStream::stop), or dropping the [`RecvStream`] before the end: what arrives is discarded,
+///   and the peer's writes fail.
 ///
 /// [`leave_open`](Self::leave_open) ends nothing. The end of the association ends every stream.
 ///
@@ -43,8 +43,8 @@ const MESSAGE: usize = 64 << 10;
 /// # Flow control
 ///
 /// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
-/// the others when the receive buffer (`Config::receive_buffer`) is full of it. Read every stream that the peer
-/// may send on, or drop its [`RecvStream`].
+/// the others when the receive buffer (`Config::receive_buffer`) is full of it. Read every stream that the
+/// peer may send on, or drop its [`RecvStream`].
 #[derive(Debug)]
 pub struct Stream {
     // Dropped first: the peer must be asked for its end before it learns of ours.
@@ -94,15 +94,15 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association has no such stream in either direction, or the stream is taken, or its last use has not
-    /// ended.
+    /// The association has no such stream in either direction, or the stream is taken, or its last use has
+    /// not ended.
     pub fn stream(&self, stream: u16) -> Result<Stream, StreamError> {
         self.claim_stream(stream)?;
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// Opens a free stream; waits while there is none. The peer's [`accept_stream`](Self::accept_stream) returns
-    /// it with the first bytes.
+    /// Opens a free stream; waits while there is none. The peer's [`accept_stream`](Self::accept_stream)
+    /// returns it with the first bytes.
     ///
     /// The end that connected opens even numbers and the other end odd ones, as WebRTC data channels do, so
     /// both may open at once. Numbers are used in turn. Cancel-safe.
@@ -130,8 +130,9 @@ impl Association {
         outbound.min(inbound)
     }
 
-    /// Waits until the peer opens a stream, by sending on one of its numbers, and returns that stream. `None` if
-    /// the peer has shut down. Takes what [`recv`](Self::recv) would return: use one of the two. Cancel-safe.
+    /// Waits until the peer opens a stream, by sending on one of its numbers, and returns that stream. `None`
+    /// if the peer has shut down. Takes what [`recv`](Self::recv) would return: use one of the two.
+    /// Cancel-safe.
     ///
     /// # Errors
     ///
@@ -169,8 +170,8 @@ impl Stream {
     }
 
     /// Gives the stream up without ending it: what was written is delivered, and
-    /// [`Association::recv`] returns what was not read and what arrives later. For numbers that both ends use for
-    /// as long as the association lasts.
+    /// [`Association::recv`] returns what was not read and what arrives later. For numbers that both ends use
+    /// for as long as the association lasts.
     pub fn leave_open(self) {
         let Claim { association, stream, left } = &*self.send.claim;
         left.store(true, Ordering::Relaxed);

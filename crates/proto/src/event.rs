@@ -31,11 +31,12 @@ pub enum Event {
     Restarted,
     /// There is a message to `recv`. Reported once each time the receive queue becomes non-empty.
     Readable,
-    /// There is an item to [`recv_on`](crate::Association::recv_on) for the reader of this stream. Reported again
-    /// only after `recv_on` has returned `None`.
+    /// There is an item to [`recv_on`](crate::Association::recv_on) for the reader of this stream. Reported
+    /// again only after `recv_on` has returned `None`.
     StreamReadable(u16),
-    /// The receive buffer (`Config::receive_buffer`) is full of data that the application has not read, so that
-    /// the peer can send no further packet on any stream. Reported again only after three quarters were free.
+    /// The receive buffer (`Config::receive_buffer`) is full of data that the application has not read, so
+    /// that the peer can send no further packet on any stream. Reported again only after three quarters were
+    /// free.
     ReceiveBufferFull,
     /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported again only
     /// after that has returned `None`.

@@ -1,5 +1,5 @@
-//! Requests and answers on streams of their own, as programs make them: given up at any moment, dropped in any
-//! order, more than there are numbers.
+//! Requests and answers on streams of their own, as programs make them: given up at any moment, dropped in
+//! any order, more than there are numbers.
 
 use std::io;
 use std::time::Duration;

@@ -31,8 +31,8 @@ enum Saved {
 
 /// # Receiving
 impl Association {
-    /// Returns the next message received on a stream without a [reader of its own](Self::claim_stream), in the
-    /// order of its stream. May be called after the association is closed.
+    /// Returns the next message received on a stream without a [reader of its own](Self::claim_stream), in
+    /// the order of its stream. May be called after the association is closed.
     ///
     /// # Errors
     ///
@@ -109,7 +109,8 @@ impl Association {
         ended
     }
 
-    /// Takes a stream's reader away. [`recv`](Self::recv) returns what it has not read, and what arrives later.
+    /// Takes a stream's reader away. [`recv`](Self::recv) returns what it has not read, and what arrives
+    /// later.
     pub fn leave_stream(&mut self, stream: u16) {
         self.unread_of(stream);
         self.inbound.leave(stream);

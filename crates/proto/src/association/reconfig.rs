@@ -79,8 +79,8 @@ impl Association {
 
     /// Requests a change of streams as [`reconfigure`](Self::reconfigure), and tells the peer why some of the
     /// streams of a reset are given up, if it is an msctp peer: at most 48. A stream of
-    /// [`ResetOutgoing`](StreamRequest::ResetOutgoing) that is given up sends nothing more: its queued messages
-    /// are [abandoned](Self::abandon_unsent).
+    /// [`ResetOutgoing`](StreamRequest::ResetOutgoing) that is given up sends nothing more: its queued
+    /// messages are [abandoned](Self::abandon_unsent).
     ///
     /// # Errors
     ///

@@ -464,8 +464,8 @@ impl Inbound {
         self.ordering.ready.claim(stream)
     }
 
-    /// Takes a stream's reader away, and discards what it has not read. Returns whether the peer has ended the
-    /// stream: what arrives until then is discarded too.
+    /// Takes a stream's reader away, and discards what it has not read. Returns whether the peer has ended
+    /// the stream: what arrives until then is discarded too.
     pub(crate) fn release_reader(&mut self, stream: u16) -> bool {
         let ended = self.ordering.ready.release(stream);
         self.release_discarded();
@@ -582,8 +582,8 @@ impl Inbound {
         Some(summary)
     }
 
-    /// Returns whether this window says that the buffer is full of unread data, or that it has room again; `None`
-    /// between the two.
+    /// Returns whether this window says that the buffer is full of unread data, or that it has room again;
+    /// `None` between the two.
     #[inline]
     pub(crate) fn fullness(&self, a_rwnd: u32) -> Option<bool> {
         if self.window.is_mostly_free(a_rwnd) {

@@ -180,8 +180,8 @@ impl Ready {
         open
     }
 
-    /// Gives a stream a reader of its own, who gets what has arrived up to the peer's end. Returns false if it
-    /// has one, or the end of an earlier one's has not come.
+    /// Gives a stream a reader of its own, who gets what has arrived up to the peer's end. Returns false if
+    /// it has one, or the end of an earlier one's has not come.
     pub(super) fn claim(&mut self, stream: u16) -> bool {
         if self.apart.of.contains_key(&stream) {
             return false;
@@ -209,8 +209,8 @@ impl Ready {
         true
     }
 
-    /// Takes the reader of a stream away, and what it has not read. Returns whether the peer's end has come: if
-    /// not, what arrives before it is discarded.
+    /// Takes the reader of a stream away, and what it has not read. Returns whether the peer's end has come:
+    /// if not, what arrives before it is discarded.
     pub(super) fn release(&mut self, stream: u16) -> bool {
         let apart = &mut *self.apart;
         let Some(reader) = apart.of.get_mut(&stream) else { return true };
