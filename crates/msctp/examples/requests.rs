@@ -1,4 +1,4 @@
-//! Requests and answers, each on a stream of its own, with one that is given up:
+//! Requests and answers, each on a stream of its own, with one that is abandoned:
 //! `cargo run --example requests`.
 
 use std::error::Error;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tokio::spawn(serve(theirs.ok_or("nobody came")?));
 
     let slow = tokio::time::timeout(Duration::from_millis(100), call(&association, "slow")).await;
-    println!("slow: {}", if slow.is_err() { "given up" } else { "answered" });
+    println!("slow: {}", if slow.is_err() { "abandoned" } else { "answered" });
     for request in ["one", "two"] {
         println!("{}", call(&association, request).await?);
     }

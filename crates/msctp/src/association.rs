@@ -118,7 +118,7 @@ impl Association {
     /// The send buffer is full ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent,
     /// or the association is closing or over.
     pub fn try_send(&self, message: &OutMessage) -> Result<(), SendError> {
-        self.offer(message, None)
+        self.offer(&mut self.shared.lock(), message, None)
     }
 
     /// Sends an ordered message on a stream, with payload protocol identifier 0.
@@ -138,17 +138,20 @@ impl Association {
     }
 
     pub(crate) fn poll_send(&self, cx: &Context<'_>, message: &OutMessage) -> Poll<Result<(), SendError>> {
-        match self.offer(message, Some(cx)) {
+        match self.offer(&mut self.shared.lock(), message, Some(cx)) {
             Err(SendError::Refused(msctp_proto::SendError::BufferFull { .. })) => Poll::Pending,
             result => Poll::Ready(result),
         }
     }
 
     /// Queues a message in the core. If the send buffer is full, `cx` is woken when there is room.
-    fn offer(&self, message: &OutMessage, cx: Option<&Context<'_>>) -> Result<(), SendError> {
-        let mut state = self.shared.lock();
+    pub(crate) fn offer(
+        &self,
+        state: &mut State,
+        message: &OutMessage,
+        cx: Option<&Context<'_>>,
+    ) -> Result<(), SendError> {
         let now = state.now();
-        let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         if let Phase::Over(error) = &slot.phase {
             let closed = SendError::Refused(msctp_proto::SendError::Closed);

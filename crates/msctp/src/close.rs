@@ -33,7 +33,7 @@ impl Endpoint {
     pub async fn close(&self) -> Result<(), CloseError> {
         let before = self.shards().each(|state| {
             let now = state.now();
-            // Nobody was told of those that the end of the task cut off.
+            // The end of the task was reported for none of those that it cut off.
             let before = state.cut_off - state.cut_off_by_end;
             state.shut_down_all(now);
             before

@@ -17,12 +17,12 @@ use msctp_udp::{
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
+use crate::binding::{SocketChange, bind_reported};
 use crate::forward::Forwarded;
 use crate::log;
 use crate::mobile::{Follower, Step, begins_with_one_of};
 use crate::outbox::{Item, Outbox};
 use crate::shards::Shards;
-use crate::sockets::{SocketChange, bind_reported};
 use crate::state::{Shared, State};
 
 /// Rounds of receiving and sending before the task yields to other tasks of the runtime.

@@ -289,8 +289,8 @@ pub use msctp_proto::{
     EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves,
     OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse, Pmtu,
     PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey,
-    SpuriousTimeouts, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind, UnknownScheduler,
-    Verdicts,
+    SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind,
+    UnknownScheduler, Verdicts,
 };
 pub use msctp_udp::SocketError;
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

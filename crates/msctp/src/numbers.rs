@@ -4,7 +4,7 @@
 //! A number is free when both directions have ended. Until then it belongs to one use of it, whose handles
 //! may be dropped: nothing of one use can reach the next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Waker};
 
 use msctp_proto::{ReconfigOutcome, StreamCode, StreamEnd};
@@ -35,7 +35,7 @@ enum In {
     /// The peer is to be asked for the end, with this code.
     Stop(Option<u32>),
     /// It was asked.
-    Asked,
+    Asked(Option<u32>),
     Ended,
 }
 
@@ -66,6 +66,9 @@ pub(crate) struct Numbers {
     ending: BTreeSet<u16>,
     /// Those that are [`In::Stop`].
     stopping: BTreeSet<u16>,
+    /// The peer's requests for the end of uses that nobody has taken yet, with their codes, the first use
+    /// first.
+    early: BTreeMap<u16, VecDeque<Option<u32>>>,
     /// Requests under way, of either kind.
     asked_ends: Vec<u16>,
     asked_stops: Vec<u16>,
@@ -96,7 +99,15 @@ impl Numbers {
         if self.of.contains_key(&stream) {
             return false;
         }
-        let number = Number { out: Out::Unused, from_peer: In::Open, ours, held: true, reader: None };
+        let early = match self.early.get_mut(&stream) {
+            Some(codes) if !ours => codes.pop_front(),
+            _ => None,
+        };
+        if self.early.get(&stream).is_some_and(VecDeque::is_empty) {
+            self.early.remove(&stream);
+        }
+        let out = early.map_or(Out::Unused, |code| Out::Over(Err(FinishError::Stopped(code))));
+        let number = Number { out, from_peer: In::Open, ours, held: true, reader: None };
         self.of.insert(stream, number);
         true
     }
@@ -210,7 +221,7 @@ impl Numbers {
             };
             // The peer opens its own numbers again when both directions have ended: by then it must have been
             // asked for its end, or the request would meet the next use.
-            let first_stop = !ours && matches!(from_peer, In::Stop(_) | In::Asked);
+            let first_stop = !ours && matches!(from_peer, In::Stop(_) | In::Asked(_));
             if !first_stop && may(stream, *code) {
                 batch.add(stream, *code);
                 if batch.is_full() {
@@ -258,9 +269,9 @@ impl Numbers {
         for &stream in streams {
             self.stopping.remove(&stream);
             if let Some(number) = self.of.get_mut(&stream)
-                && matches!(number.from_peer, In::Stop(_))
+                && let In::Stop(code) = number.from_peer
             {
-                number.from_peer = In::Asked;
+                number.from_peer = In::Asked(code);
             }
         }
     }
@@ -324,14 +335,12 @@ impl Numbers {
         }
         for &stream in streams {
             let Some(number) = self.of.get_mut(&stream) else { continue };
-            if number.from_peer != In::Asked {
-                continue;
-            }
+            let In::Asked(code) = number.from_peer else { continue };
             match outcome {
                 // The core knows whether the end has come.
                 ReconfigOutcome::Performed => number.from_peer = In::Ended,
                 ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY) => {
-                    number.from_peer = In::Stop(None);
+                    number.from_peer = In::Stop(code);
                     self.stopping.insert(stream);
                 }
                 _ => {}
@@ -340,14 +349,21 @@ impl Numbers {
         }
     }
 
-    /// Handles the peer's request for the end of these streams of this end: its readers are gone.
-    pub(crate) fn on_stop_requested(&mut self, ends: &[StreamEnd]) {
+    /// Handles the peer's request for the end of these streams of this end: its readers are gone. `waits`
+    /// says whether messages of a stream wait for somebody to take it.
+    pub(crate) fn on_stop_requested(&mut self, ends: &[StreamEnd], waits: impl Fn(u16) -> bool) {
         for &StreamEnd { stream, code } in ends {
-            if let Some(number) = self.of.get_mut(&stream)
-                && matches!(number.out, Out::Unused | Out::Open | Out::Ending(_))
-            {
-                number.out = Out::Stopping(code);
-                self.ending.remove(&stream);
+            // A use of which this end's direction is over may still have handles: the request is for the
+            // next.
+            match self.of.get_mut(&stream).filter(|number| !matches!(number.out, Out::Over(_))) {
+                Some(Number { out: Out::Asked(_) | Out::Stopping(_), .. }) => {}
+                Some(number) => {
+                    number.out = Out::Stopping(code);
+                    self.ending.remove(&stream);
+                }
+                None if waits(stream) => self.early.entry(stream).or_default().push_back(code),
+                // This end's direction has ended by itself meanwhile.
+                None => {}
             }
         }
     }
@@ -359,9 +375,10 @@ impl Numbers {
             named => named.to_vec(),
         };
         for stream in all {
-            if let Some(number) = self.of.get_mut(&stream) {
+            // A use of which the peer's direction has ended may still have handles.
+            if let Some(number) = self.of.get_mut(&stream).filter(|number| number.from_peer != In::Ended) {
                 // A request for it that is under way must be answered before the number is used again.
-                if number.from_peer != In::Asked {
+                if !matches!(number.from_peer, In::Asked(_)) {
                     number.from_peer = In::Ended;
                     self.stopping.remove(&stream);
                 }
@@ -380,6 +397,7 @@ impl Numbers {
         }
         self.ending.clear();
         self.stopping.clear();
+        self.early.clear();
         self.asked_ends.clear();
         self.asked_stops.clear();
     }
@@ -519,7 +537,7 @@ mod tests {
             if asked {
                 numbers.end(6, None);
             }
-            numbers.on_stop_requested(&[StreamEnd { stream: 6, code: Some(9) }]);
+            numbers.on_stop_requested(&[StreamEnd { stream: 6, code: Some(9) }], |_| false);
             assert_eq!(numbers.out(6), Some(&Out::Stopping(Some(9))));
             assert_eq!(numbers.next_ends(|_, _| true), NOTHING, "the core resets it");
             numbers.on_ends_answered(&[6], ReconfigOutcome::Performed);
@@ -542,5 +560,27 @@ mod tests {
         assert!(numbers.is_used(2) && !numbers.is_used(4) && !numbers.is_waiting());
         numbers.drop_handle(2);
         assert!(!numbers.is_used(2));
+    }
+
+    #[test]
+    fn a_use_that_was_stopped_before_it_is_taken_sends_nothing() {
+        let stop = |code| [StreamEnd { stream: 2, code: Some(code) }];
+        let mut numbers = Numbers::default();
+        // Two uses that nobody took in time; then one that goes on.
+        for code in [7, 8] {
+            numbers.on_stop_requested(&stop(code), |_| true);
+            numbers.on_peer_ended(&[2]);
+            numbers.on_ends_answered(&[2], ReconfigOutcome::Performed);
+        }
+        for code in [7, 8] {
+            assert!(numbers.begin(2, false));
+            assert_eq!(numbers.out(2), Some(&Out::Over(Err(FinishError::Stopped(Some(code))))));
+            numbers.stop(2, None, true);
+            numbers.drop_handle(2);
+        }
+        // The request crossed the end of a use: it concerns no other.
+        numbers.on_stop_requested(&stop(9), |_| false);
+        assert!(numbers.begin(2, false));
+        assert_eq!((numbers.out(2), numbers.early.len()), (Some(&Out::Unused), 0));
     }
 }

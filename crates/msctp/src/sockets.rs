@@ -7,22 +7,11 @@ use msctp_proto::ConfigError;
 use msctp_udp::{LocalAddress, Socket, SocketError, check_local, list_addresses, source_for};
 use msctp_units::Time;
 
-use crate::binding::Later;
+use crate::binding::SocketChange;
 use crate::endpoint::Endpoint;
 use crate::error::{BindError, ConnectError};
 use crate::options::Peer;
 use crate::state::State;
-
-/// A change of a shard's sockets. The shard's task makes it before it sends anything else.
-#[derive(Debug)]
-pub(crate) enum SocketChange {
-    /// Use a socket.
-    Open(Box<Socket>),
-    /// Send from this address through the socket of all addresses.
-    Serve(IpAddr),
-    /// Close the socket of this address; neither send from there nor receive.
-    Close(IpAddr),
-}
 
 /// # Addresses
 ///
@@ -267,16 +256,4 @@ impl State {
         self.notify_links(now, ip, false);
         self.wake_driver();
     }
-}
-
-/// Binds a socket for an address that an interface got, for an endpoint of one shard. `None` if it cannot be
-/// used.
-pub(crate) fn bind_reported(
-    later: &Later,
-    address: LocalAddress,
-    dispatch: &msctp_udp::Dispatch,
-) -> Option<Socket> {
-    let named = !address.loopback && !address.interface.is_empty();
-    let device = Some(address.interface).filter(|_| named);
-    later.bind(address.ip, device, dispatch).ok()?.pop()
 }

@@ -11,6 +11,7 @@ use msctp_proto::{
 };
 use msctp_units::{Span, Time};
 
+use crate::binding::SocketChange;
 use crate::clock::Clock;
 use crate::error::AssociationError;
 use crate::forward::ForwardQueue;
@@ -24,7 +25,6 @@ use crate::place::Place;
 #[cfg(feature = "tls")]
 use crate::set_ups::SetUps;
 use crate::slot::{Last, Phase, Slot};
-use crate::sockets::SocketChange;
 use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
 use crate::wakers::{Wait, Wakers};
 
@@ -84,7 +84,7 @@ pub(crate) struct State {
     abandoned: BTreeMap<Handle, Time>,
     /// The entries of `abandoned` by time. Some may belong to ended associations.
     abort_at: BTreeSet<(Time, Handle)>,
-    /// Set-ups of this end, by the time at which they are given up.
+    /// Set-ups of this end, by the time at which they are abandoned.
     connect_by: BTreeSet<(Time, Handle)>,
     /// Associations of the three sets above that changed. Only these are checked.
     touched: Vec<Handle>,
@@ -493,7 +493,7 @@ impl State {
     /// Forwards the core's events. Call it when the core has nothing more to send.
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
         while let Some((handle, mut event)) = self.core.poll_event() {
-            if event == Event::Lost(LossReason::Aborted) && self.is_given_up(handle) {
+            if event == Event::Lost(LossReason::Aborted) && self.is_abandoned(handle) {
                 event = Event::Lost(LossReason::SetupTimeout);
             }
             moved(self, handle, &event);
@@ -531,7 +531,7 @@ impl State {
     }
 
     /// Returns whether this set-up took too long.
-    fn is_given_up(&self, handle: Handle) -> bool {
+    fn is_abandoned(&self, handle: Handle) -> bool {
         let deadline = self.slots.get(&handle).and_then(|slot| slot.connect_by);
         deadline.is_some_and(|deadline| !self.connect_by.contains(&(deadline, handle)))
     }

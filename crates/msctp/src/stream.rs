@@ -38,7 +38,7 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// A number is used again when both directions have ended and their ends were acknowledged. What arrives late
 /// is discarded and never reaches the next user of the number, however the handles were dropped, also by a
-/// future that was given up.
+/// future that was abandoned.
 ///
 /// # Flow control
 ///
@@ -171,7 +171,7 @@ impl Stream {
 
     /// Gives the stream up without ending it: what was written is delivered, and
     /// [`Association::recv`] returns what was not read and what arrives later. For numbers that both ends use
-    /// for as long as the association lasts.
+    /// for as long as the association lasts. The rest of a message that was read in part is lost.
     pub fn leave_open(self) {
         let Claim { association, stream, left } = &*self.send.claim;
         left.store(true, Ordering::Relaxed);

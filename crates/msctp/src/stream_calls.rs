@@ -114,7 +114,7 @@ impl Association {
         if let Some(association) = state.core.association_mut(self.handle) {
             let numbers = &slot.numbers;
             let next = association.next_stream(|stream| stream % 2 == theirs && !numbers.is_used(stream));
-            if let Some(stream) = next {
+            if let Some(stream) = next.map_err(|_| AssociationError::Restarted)? {
                 association.claim_stream(stream);
                 slot.numbers.begin(stream, false);
                 return Poll::Ready(Ok(Some(stream)));
@@ -165,22 +165,24 @@ impl Association {
         cx: &Context<'_>,
         message: &OutMessage,
     ) -> Poll<Result<(), WriteError>> {
-        {
-            let mut state = self.shared.lock();
-            let slot = slot_of(&mut state, self.handle);
-            match slot.numbers.out(message.stream) {
-                Some(Out::Unused | Out::Open) => {}
-                Some(Out::Stopping(code) | Out::Over(Err(FinishError::Stopped(code)))) => {
-                    return Poll::Ready(Err(FinishError::Stopped(*code).into()));
-                }
-                Some(Out::Over(Err(FinishError::Association(error)))) => {
-                    return Poll::Ready(Err(FinishError::Association(error.clone()).into()));
-                }
-                _ => return Poll::Ready(Err(WriteError::Finished)),
+        // One lock for the look and the message: a stop in between would leave the message to the next use.
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        match slot.numbers.out(message.stream) {
+            Some(Out::Unused | Out::Open) => {}
+            Some(Out::Stopping(code) | Out::Over(Err(FinishError::Stopped(code)))) => {
+                return Poll::Ready(Err(FinishError::Stopped(*code).into()));
             }
-            slot.numbers.on_sent(message.stream);
+            Some(Out::Over(Err(FinishError::Association(error)))) => {
+                return Poll::Ready(Err(FinishError::Association(error.clone()).into()));
+            }
+            _ => return Poll::Ready(Err(WriteError::Finished)),
         }
-        self.poll_send(cx, message).map_err(WriteError::Send)
+        slot.numbers.on_sent(message.stream);
+        match self.offer(&mut state, message, Some(cx)) {
+            Err(SendError::Refused(msctp_proto::SendError::BufferFull { .. })) => Poll::Pending,
+            result => Poll::Ready(result.map_err(WriteError::Send)),
+        }
     }
 
     /// Ends the direction from this end, and waits for the peer's answer.
@@ -310,11 +312,11 @@ impl State {
     }
 
     /// Handles the peer's request for the end of streams of this end. What is queued there is of the use that
-    /// the peer has given up.
+    /// the peer has abandoned.
     fn note_stops(&mut self, now: Time, handle: Handle, ends: &[StreamEnd]) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
-        slot.numbers.on_stop_requested(ends);
         let Some(association) = self.core.association_mut(handle) else { return };
+        slot.numbers.on_stop_requested(ends, |stream| association.is_stream_waiting(stream));
         for end in ends.iter().filter(|end| slot.numbers.is_used(end.stream)) {
             association.abandon_unsent(now, end.stream);
         }
@@ -356,7 +358,7 @@ fn advance_stops(now: Time, slot: &mut Slot, association: &mut msctp_proto::Asso
     }
 }
 
-/// Requests the ends of streams of this end: of those that were sent completely, or are given up.
+/// Requests the ends of streams of this end: of those that were sent completely, or are abandoned.
 fn advance_ends(now: Time, slot: &mut Slot, association: &mut msctp_proto::Association) {
     let batch = slot.numbers.next_ends(|stream, code| {
         !association.is_resetting(stream) && (code.is_some() || association.unsent_on(stream) == 0)

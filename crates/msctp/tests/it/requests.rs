@@ -1,4 +1,4 @@
-//! Requests and answers on streams of their own, as programs make them: given up at any moment, dropped in
+//! Requests and answers on streams of their own, as programs make them: abandoned at any moment, dropped in
 //! any order, more than there are numbers.
 
 use std::io;
@@ -98,7 +98,7 @@ async fn every_call_gets_its_own_answer_however_the_last_ones_ended() {
 }
 
 #[tokio::test]
-async fn the_answer_to_a_call_that_was_given_up_reaches_nobody() {
+async fn the_answer_to_a_call_that_was_abandoned_reaches_nobody() {
     let Pair { a, b, _ends } = pair(Config::default()).await;
     serve(&b, Duration::from_millis(50));
     let served = tokio::spawn({
@@ -107,8 +107,8 @@ async fn the_answer_to_a_call_that_was_given_up_reaches_nobody() {
     });
     for number in 0..5 {
         let mut stream = ask(&a, number).await.unwrap();
-        let given_up = timeout(Duration::from_millis(5), stream.read_u32()).await;
-        assert!(given_up.is_err(), "the answer takes 50 ms");
+        let abandoned = timeout(Duration::from_millis(5), stream.read_u32()).await;
+        assert!(abandoned.is_err(), "the answer takes 50 ms");
     }
     for number in 100..110 {
         soon(call(&a, number)).await;
@@ -117,6 +117,47 @@ async fn the_answer_to_a_call_that_was_given_up_reaches_nobody() {
     b.send_bytes(1, "a request of the other end").await.unwrap();
     assert_eq!(soon(served).await.unwrap(), Ok(Some(1)));
     assert!(timeout(Duration::from_millis(100), a.recv()).await.is_err(), "nothing is left over");
+}
+
+#[tokio::test]
+async fn a_call_that_was_abandoned_before_it_was_accepted_is_answered_to_nobody() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    for round in 0..20_u32 {
+        let mut abandoned = soon(a.open_stream()).await.unwrap();
+        let number = abandoned.number();
+        abandoned.write_u32(round).await.unwrap();
+        drop(abandoned);
+        // The number comes round: its first use has ended, and nobody has accepted it.
+        let mut next = loop {
+            let stream = soon(a.open_stream()).await.unwrap();
+            if stream.number() == number {
+                break stream;
+            }
+            drop(stream);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        };
+        next.write_u32(round + 1000).await.unwrap();
+        let mut late = soon(b.accept_stream()).await.unwrap().unwrap();
+        assert_eq!((late.number(), soon(late.read_u32()).await.unwrap()), (number, round));
+        let error = soon(late.write_u32(round)).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        drop(late);
+        let mut served = soon(b.accept_stream()).await.unwrap().unwrap();
+        assert_eq!((served.number(), soon(served.read_u32()).await.unwrap()), (number, round + 1000));
+        served.write_u32(round + 1000).await.unwrap();
+        assert_eq!(soon(next.read_u32()).await.unwrap(), round + 1000);
+        drop((next, served));
+        // Every number is free again.
+        let all: Vec<_> = soon(async {
+            let mut all = Vec::new();
+            while all.len() < 5 {
+                all.push(a.open_stream().await.unwrap());
+            }
+            all
+        })
+        .await;
+        drop(all);
+    }
 }
 
 #[tokio::test]

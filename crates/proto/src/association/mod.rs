@@ -102,8 +102,6 @@ pub struct Association {
     readable_told: bool,
     /// True if `Event::Readable` must be reported. It is as frequent as packets, so that it is not queued.
     readable_event: bool,
-    /// True if the last SACK announced no window because the application has not read.
-    full_told: bool,
     /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1 needs cookies at a collision). An
     /// endpoint passes its own jar instead.
     own_jar: Option<Box<CookieJar>>,
@@ -256,7 +254,6 @@ impl Association {
             unread: Rare::default(),
             readable_told: false,
             readable_event: false,
-            full_told: false,
             handover,
             // As `inbound`.
             reconfig: Reconfig::new(tags.local_initial_tsn, Tsn::new(0)),

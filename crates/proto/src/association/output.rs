@@ -356,11 +356,8 @@ impl Association {
         //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
-        if let Some(full) = self.inbound.fullness(summary.a_rwnd).filter(|&full| full != self.full_told) {
-            self.full_told = full;
-            if full {
-                self.events.push(Event::ReceiveBufferFull);
-            }
+        if self.inbound.became_full(summary.a_rwnd) {
+            self.events.push(Event::ReceiveBufferFull);
         }
         if self.tracer.is_on() {
             let kind = TraceKind::Sack {

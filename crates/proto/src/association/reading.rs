@@ -145,12 +145,22 @@ impl Association {
 
     /// Returns the first stream that has a message and no reader, and for which `wanted` holds. After `None`
     /// [`Event::Readable`] is reported again.
-    pub fn next_stream(&mut self, wanted: impl Fn(u16) -> bool) -> Option<u16> {
+    ///
+    /// # Errors
+    ///
+    /// The peer restarted, reported once. What [`recv`](Self::recv) had not returned before is dropped: the
+    /// peer has forgotten these streams.
+    pub fn next_stream(&mut self, wanted: impl Fn(u16) -> bool) -> Result<Option<u16>, Restarted> {
+        if !self.unread.saved.is_empty() {
+            self.unread.saved.clear();
+            self.unread.bytes = 0;
+            return Err(Restarted);
+        }
         let next = self.inbound.next_stream(wanted);
         if next.is_none() {
             self.readable_told = false;
         }
-        next
+        Ok(next)
     }
 
     /// Returns whether a stream has a reader, or had one and was not ended since, or has messages that
@@ -158,6 +168,12 @@ impl Association {
     pub fn is_stream_taken(&self, stream: u16) -> bool {
         let before = self.unread.readers.iter().any(|(number, _)| *number == stream);
         before || self.inbound.is_taken(stream)
+    }
+
+    /// Returns whether messages of a stream wait for somebody to [claim](Self::claim_stream) it, or for
+    /// [`recv`](Self::recv).
+    pub fn is_stream_waiting(&self, stream: u16) -> bool {
+        self.inbound.is_waiting(stream)
     }
 
     /// Saves unread messages before a restart replaces the receive state, and the restart behind them.

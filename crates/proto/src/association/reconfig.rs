@@ -78,8 +78,8 @@ impl Association {
     }
 
     /// Requests a change of streams as [`reconfigure`](Self::reconfigure), and tells the peer why some of the
-    /// streams of a reset are given up, if it is an msctp peer: at most 48. A stream of
-    /// [`ResetOutgoing`](StreamRequest::ResetOutgoing) that is given up sends nothing more: its queued
+    /// streams of a reset are abandoned, if it is an msctp peer: at most 48. A stream of
+    /// [`ResetOutgoing`](StreamRequest::ResetOutgoing) that is abandoned sends nothing more: its queued
     /// messages are [abandoned](Self::abandon_unsent).
     ///
     /// # Errors
@@ -111,14 +111,14 @@ impl Association {
         if codes.len() > MAX_RESET_CODES {
             return Err(CallError::TooManyStreamsNamed { streams: codes.len() });
         }
-        let given_up: SmallVec<[u16; 8]> = match &request {
+        let abandoned: SmallVec<[u16; 8]> = match &request {
             StreamRequest::ResetOutgoing(_) => codes.iter().map(|one| one.stream).collect(),
             _ => SmallVec::new(),
         };
         if !self.reconfig.ours.push_with(request, codes, None) {
             return Err(CallError::TooManyStreamRequests);
         }
-        given_up.iter().for_each(|&stream| self.abandon_unsent(now, stream));
+        abandoned.iter().for_each(|&stream| self.abandon_unsent(now, stream));
         self.after_change(now);
         Ok(())
     }

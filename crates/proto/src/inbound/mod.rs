@@ -121,6 +121,8 @@ pub(crate) struct Inbound {
     all_was_read: bool,
     /// True if I-DATA chunks are received instead of DATA chunks (RFC 8260 §2.2.1).
     interleaving: bool,
+    /// True if the last window was small because of unread data.
+    is_full: bool,
     unreported: Rare<Unreported>,
 }
 
@@ -139,6 +141,7 @@ impl Inbound {
             streams,
             all_was_read: false,
             interleaving: false,
+            is_full: false,
             unreported: Rare::default(),
         }
     }
@@ -481,7 +484,12 @@ impl Inbound {
     /// Returns whether a stream has a reader, or had one since the peer's last end, or a message that waits
     /// for one.
     pub(crate) fn is_taken(&self, stream: u16) -> bool {
-        self.ordering.ready.is_claimed(stream) || self.ordering.ready.is_waiting(stream)
+        self.ordering.ready.is_claimed(stream) || self.is_waiting(stream)
+    }
+
+    /// Returns whether a message of a stream waits for a reader.
+    pub(crate) fn is_waiting(&self, stream: u16) -> bool {
+        self.ordering.ready.is_waiting(stream)
     }
 
     /// Returns the stream of the first message for which `wanted` holds and that has no reader.
@@ -582,14 +590,16 @@ impl Inbound {
         Some(summary)
     }
 
-    /// Returns whether this window says that the buffer is full of unread data, or that it has room again;
-    /// `None` between the two.
+    /// Returns whether the buffer is full of unread data when this window is announced, and was not since it
+    /// had room.
     #[inline]
-    pub(crate) fn fullness(&self, a_rwnd: u32) -> Option<bool> {
+    pub(crate) fn became_full(&mut self, a_rwnd: u32) -> bool {
         if self.window.is_mostly_free(a_rwnd) {
-            return Some(false);
+            self.is_full = false;
+            return false;
         }
-        (self.window.is_small(a_rwnd) && self.ordering.is_readable()).then_some(true)
+        let full = self.window.is_small(a_rwnd) && self.ordering.is_readable();
+        full && !core::mem::replace(&mut self.is_full, true)
     }
 
     /// Records that a SHUTDOWN chunk carries the acknowledgement instead of a SACK (RFC 9260 §6.2, §9.2).

@@ -31,7 +31,7 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 struct Waiting {
     request: StreamRequest,
-    /// Codes of streams that are given up.
+    /// Codes of streams that are abandoned.
     codes: Vec<StreamCode>,
     response_to: Option<ReconfigSerial>,
 }

@@ -148,7 +148,7 @@ impl Value<'_> for AddStreams {
     }
 }
 
-/// A stream that is given up, and the application's error code.
+/// A stream that is abandoned, and the application's error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamCode {
     /// The stream.
@@ -170,7 +170,7 @@ impl Item for StreamCode {
     }
 }
 
-/// Value of Reset Codes: why streams of a reset request are given up.
+/// Value of Reset Codes: why streams of a reset request are abandoned.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -189,7 +189,7 @@ impl Item for StreamCode {
 pub struct ResetCodes<'a> {
     /// Number of the reset request.
     pub serial: ReconfigSerial,
-    /// The streams that are given up, of those that the request names.
+    /// The streams that are abandoned, of those that the request names.
     pub codes: List<'a, StreamCode>,
 }
 
