@@ -5,7 +5,7 @@
 use msctp_wire::{EncodeChunk, param};
 use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 
-use crate::hostile::bytes::Bytes;
+use super::bytes::Bytes;
 use crate::support::{Pair, Side, chunk};
 
 /// ECN Echo and Congestion Window Reduced (RFC 9260 §3.2.1: reserved types; appendix A of RFC 4960).

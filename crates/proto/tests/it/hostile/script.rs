@@ -4,8 +4,8 @@
 use msctp_proto::{Config, PathAddr, Reliability, SendError, StreamRequest};
 use msctp_units::Span;
 
-use crate::hostile::bytes::Bytes;
-use crate::hostile::forged;
+use super::bytes::Bytes;
+use super::forged;
 use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message, reseal};
 
 /// Largest number of steps in a script: a run takes a few milliseconds.

@@ -16,7 +16,7 @@ use msctp_units::{Ecn, Span};
 use msctp_wire::{Checksum, Chunk, Packet, Param, Tlv};
 use sha2::Sha256;
 
-use crate::hostile::bytes::Bytes;
+use super::bytes::Bytes;
 use crate::support::{Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, ip, message, reseal};
 
 /// Largest answer to one mutant in bytes: the sender's whole window.
