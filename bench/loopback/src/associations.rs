@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::children::Process;
-use crate::document::{put, spread};
+use crate::document::{put, rounds_and_file, spread};
 use crate::job::{MESSAGES, SMALL};
 use crate::stacks::{MANY, title};
 use crate::table::titled;
@@ -32,16 +32,7 @@ struct Found {
 }
 
 pub fn run(words: &[&str]) -> Result<(), String> {
-    let (mut rounds, mut out) = (3, None);
-    let mut words = words.iter();
-    while let Some(&word) = words.next() {
-        let value = *words.next().ok_or(format!("{word}: want a value"))?;
-        match word {
-            "--rounds" => rounds = value.parse().map_err(|e| format!("{word}: {e}"))?,
-            "--out" => out = Some(value),
-            _ => return Err(format!("{word}: there are --rounds and --out")),
-        }
-    }
+    let (rounds, out) = rounds_and_file(words)?;
     let mut rows: Vec<(&str, usize, Vec<Found>)> =
         COUNTS.iter().flat_map(|&count| MANY.map(|stack| (stack, count, Vec::new()))).collect();
     let mut port = 18_000;

@@ -64,10 +64,7 @@ impl Process {
 
     /// Returns its current memory in bytes.
     pub fn memory(&self) -> Result<u64, String> {
-        let file = format!("/proc/{}/statm", self.child.id());
-        let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
-        let pages: u64 = text.split(' ').nth(1).and_then(|n| n.parse().ok()).ok_or("no memory in statm")?;
-        Ok(pages * 4096)
+        memory_of(self.child.id())
     }
 
     /// Returns the CPU seconds of its first thread so far.
@@ -116,4 +113,12 @@ fn pin(pid: Pid, index: usize) -> nix::Result<()> {
     let mut set = CpuSet::new();
     set.set(allowed[index % allowed.len()])?;
     sched_setaffinity(pid, &set)
+}
+
+/// Returns the resident memory of a process in bytes.
+pub fn memory_of(process: u32) -> Result<u64, String> {
+    let file = format!("/proc/{process}/statm");
+    let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
+    let pages: u64 = text.split(' ').nth(1).and_then(|n| n.parse().ok()).ok_or("no memory in statm")?;
+    Ok(pages * 4096)
 }

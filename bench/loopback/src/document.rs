@@ -15,6 +15,21 @@ pub fn put(file: Option<&str>, name: &str, text: &str) -> Result<(), String> {
         .map_err(|e| format!("{file}: {e}"))
 }
 
+/// Parses `--rounds N` (3 by default) and `--out FILE`.
+pub fn rounds_and_file<'a>(words: &[&'a str]) -> Result<(usize, Option<&'a str>), String> {
+    let (mut rounds, mut out) = (3, None);
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        let value = *words.next().ok_or(format!("{word}: want a value"))?;
+        match word {
+            "--rounds" => rounds = value.parse().map_err(|e| format!("{word}: {e}"))?,
+            "--out" => out = Some(value),
+            _ => return Err(format!("{word}: there are --rounds and --out")),
+        }
+    }
+    Ok((rounds, out))
+}
+
 /// Returns median, minimum and maximum of the results.
 pub fn spread<T>(results: &[T], value: impl Fn(&T) -> f64) -> Option<(f64, f64, f64)> {
     let mut values: Vec<f64> = results.iter().map(value).collect();

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::document::{put, spread};
+use crate::children::memory_of;
+use crate::document::{put, rounds_and_file, spread};
 use crate::job::{block_on, failed};
 use crate::stacks::{msctp, quic};
 
@@ -37,16 +38,7 @@ struct Found {
 }
 
 pub fn run(words: &[&str]) -> Result<(), String> {
-    let (mut rounds, mut out) = (3, None);
-    let mut words = words.iter();
-    while let Some(&word) = words.next() {
-        let value = *words.next().ok_or(format!("{word}: want a value"))?;
-        match word {
-            "--rounds" => rounds = value.parse().map_err(|e| format!("{word}: {e}"))?,
-            "--out" => out = Some(value),
-            _ => return Err(format!("{word}: there are --rounds and --out")),
-        }
-    }
+    let (rounds, out) = rounds_and_file(words)?;
     let mut rows: Vec<(Duration, &str, Vec<Found>)> =
         DELAYS.iter().flat_map(|&delay| STACKS.map(|stack| (delay, stack, Vec::new()))).collect();
     for round in 0..rounds {
@@ -85,9 +77,11 @@ async fn times(client: impl Calls) -> Result<Found, String> {
     }
     let sequential = begin.elapsed().as_secs_f64();
     at_once(&client).await?;
-    let (begin, before) = (Instant::now(), memory());
+    let before = memory_of(std::process::id())?;
+    let begin = Instant::now();
     at_once(&client).await?;
-    let (concurrent, growth) = (begin.elapsed().as_secs_f64(), memory() - before);
+    let concurrent = begin.elapsed().as_secs_f64();
+    let growth = memory_of(std::process::id())? as f64 - before as f64;
     Ok(Found { sequential, concurrent, growth })
 }
 
@@ -107,14 +101,6 @@ fn request(number: usize) -> [u8; LEN] {
     let mut request = [0x5a; LEN];
     request[..8].copy_from_slice(&(number as u64).to_be_bytes());
     request
-}
-
-/// Returns the resident memory of this process in bytes.
-fn memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
-    kib.unwrap_or(0.0) * 1024.0
 }
 
 /// Returns an address that leads to the server, and delays each datagram in both directions.

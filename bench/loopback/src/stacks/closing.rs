@@ -9,5 +9,5 @@ pub const CLOSING: usize = 1;
 
 /// Returns the closing datagram to this address.
 pub fn closing(to: SocketAddr) -> Outgoing<'static> {
-    Outgoing { to, bytes: &[0; CLOSING], segment_size: None, ecn: None, fragment: Fragment::Here }
+    Outgoing { from: None, to, bytes: &[0; CLOSING], segment_size: None, ecn: None, fragment: Fragment::Here }
 }

@@ -112,6 +112,7 @@ impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
             let mut sent = 0;
             loop {
                 let packets = Outgoing {
+                    from: None,
                     to,
                     bytes: &self.burst[sent..],
                     segment_size: Some(segment),

@@ -101,6 +101,7 @@ pub fn client_gso(job: &Job) -> Result<(), String> {
         let socket = Socket::bind(job.own(), &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
         let bytes = vec![0x5a; PAYLOAD * SEGMENTS];
         let packets = Outgoing {
+            from: None,
             to: job.address,
             bytes: &bytes,
             segment_size: Some(PAYLOAD),
