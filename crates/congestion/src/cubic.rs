@@ -102,16 +102,16 @@ struct Stage {
 /// Distance from K, in µs (19 h), beyond which the curve counts as flat: the products below fit in 128 bits.
 const FARTHEST: u64 = 1 << 36;
 
-impl CubicCurve {
-    /// Returns K = cbrt((W_max − cwnd_epoch) / C) in µs (RFC 9438 Figure 2).
-    fn k(&self, below: u64, pmdcs: u64) -> u64 {
-        // (bytes / (C · PMDCS)) in s³, times 10^18 in µs³; below 2^56 bytes (64 PiB) nothing overflows
-        let cube = u128::from(below.min(1 << 56)) * 10u128.pow(18) * 1000
-            / (u128::from(self.c) * u128::from(pmdcs.max(1)));
-        // less than 2^43
-        cube.cbrt() as u64
-    }
+/// Returns K = cbrt((W_max − cwnd_epoch) / C) in µs (RFC 9438 Figure 2). `c` is in thousandths.
+pub(crate) fn k(below: u64, pmdcs: u64, c: u64) -> u64 {
+    // (bytes / (C · PMDCS)) in s³, times 10^18 in µs³; below 2^56 bytes (64 PiB) nothing overflows
+    let cube =
+        u128::from(below.min(1 << 56)) * 10u128.pow(18) * 1000 / (u128::from(c) * u128::from(pmdcs.max(1)));
+    // less than 2^43
+    cube.cbrt() as u64
+}
 
+impl CubicCurve {
     /// Returns W_cubic(t) = C·(t − K)³ + W_max in bytes; t in µs (RFC 9438 Figure 1).
     fn w_cubic(&self, stage: &Stage, t: u64, pmdcs: u64) -> u64 {
         let distance = u128::from(t.abs_diff(stage.k).min(FARTHEST));
@@ -127,7 +127,7 @@ impl CubicCurve {
         self.cwnd_prior.get_or_insert(whole);
         let w_max = self.w_max.filter(|&w_max| w_max > whole).unwrap_or(whole);
         self.w_max = Some(w_max);
-        let k = self.k(w_max - whole, pmdcs);
+        let k = k(w_max - whole, pmdcs, self.c);
         Stage { epoch: now, k, w_max, w_est: cwnd, last: now, drained: false }
     }
 

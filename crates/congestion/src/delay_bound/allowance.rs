@@ -8,7 +8,6 @@
 //! alone it gets the same rate whenever a queue stands.
 
 use msctp_units::{Span, Time};
-use num_integer::Roots;
 
 use super::channel::{Channel, Counts};
 use crate::LostPacket;
@@ -28,8 +27,8 @@ const CAUTIOUS: Span = Span::from_secs(2);
 /// Share of the bytes in flight after a loss from a full queue, in thousandths: CUBIC's beta (RFC 9438
 /// §4.6).
 const AFTER_FULL: u64 = 700;
-/// Thousandths of K³ (RFC 9438 Figure 2) per packet in flight: (1 - beta) / C.
-const K_CUBED: u64 = 750;
+/// CUBIC's C (RFC 9438 §5), in thousandths.
+const CUBIC_C: u64 = 400;
 /// Share of the greatest recent delivery rate below which others have the rest of the link, in thousandths.
 const SHARED: u64 = 980;
 /// Length of a window of the greatest delivery rate, which covers one to two of them: several losses of
@@ -231,9 +230,8 @@ impl Allowance {
 
 /// Returns K, the time in which CUBIC's window returns to `flight` bytes (RFC 9438 §4.2).
 fn cubic_return(flight: u64, pmdcs: u64) -> Span {
-    // thousandths of s³ are 10^6 ms³
-    let cube = u128::from(flight) * u128::from(K_CUBED) * 1_000_000 / u128::from(pmdcs.max(1));
-    Span::from_millis(u64::try_from(cube.cbrt()).unwrap_or(u64::MAX))
+    let micros = crate::cubic::k(flight - permille(flight, AFTER_FULL), pmdcs, CUBIC_C);
+    Span::from_millis(micros / 1000)
 }
 
 /// What the losses of a round say.
