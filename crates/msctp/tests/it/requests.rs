@@ -2,6 +2,8 @@
 //! any order, more than there are numbers.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use msctp::{Association, Config, Endpoint, FinishError, Peer, StreamReset};
@@ -28,14 +30,17 @@ async fn pair(config: Config) -> Pair {
     Pair { a, b, _ends: [server, client] }
 }
 
-/// Answers each number with itself, after a time.
-fn serve(b: &Association, after: Duration) {
-    let b = b.clone();
+/// Answers each number with itself, once `may` is true.
+fn serve(b: &Association, may: &Arc<AtomicBool>) {
+    let (b, may) = (b.clone(), Arc::clone(may));
     tokio::spawn(async move {
         while let Some(mut stream) = b.accept_stream().await? {
+            let may = Arc::clone(&may);
             tokio::spawn(async move {
                 let number = stream.read_u32().await?;
-                tokio::time::sleep(after).await;
+                while !may.load(Ordering::Relaxed) {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
                 stream.write_u32(number).await?;
                 stream.finish().await?;
                 io::Result::Ok(())
@@ -60,7 +65,7 @@ async fn call(a: &Association, number: u32) {
 #[tokio::test]
 async fn every_call_gets_its_own_answer_however_the_last_ones_ended() {
     let Pair { a, b, _ends } = pair(Config::default()).await;
-    serve(&b, Duration::ZERO);
+    serve(&b, &Arc::new(AtomicBool::new(true)));
     for number in 0..40 {
         soon(call(&a, number)).await;
     }
@@ -100,7 +105,8 @@ async fn every_call_gets_its_own_answer_however_the_last_ones_ended() {
 #[tokio::test]
 async fn the_answer_to_a_call_that_was_abandoned_reaches_nobody() {
     let Pair { a, b, _ends } = pair(Config::default()).await;
-    serve(&b, Duration::from_millis(50));
+    let may = Arc::new(AtomicBool::new(false));
+    serve(&b, &may);
     let served = tokio::spawn({
         let a = a.clone();
         async move { a.accept_stream().await.map(|stream| stream.map(|stream| stream.number())) }
@@ -108,8 +114,9 @@ async fn the_answer_to_a_call_that_was_abandoned_reaches_nobody() {
     for number in 0..5 {
         let mut stream = ask(&a, number).await.unwrap();
         let abandoned = timeout(Duration::from_millis(5), stream.read_u32()).await;
-        assert!(abandoned.is_err(), "the answer takes 50 ms");
+        assert!(abandoned.is_err(), "the answer comes later");
     }
+    may.store(true, Ordering::Relaxed);
     for number in 100..110 {
         soon(call(&a, number)).await;
     }
@@ -233,7 +240,7 @@ async fn an_unread_stream_stops_no_other_before_the_receive_buffer_is_full() {
     unread.write_all(&[7; 3 << 20]).await.unwrap();
     let held = soon(b.accept_stream()).await.unwrap().unwrap();
     soon(a.flush()).await.unwrap();
-    serve(&b, Duration::ZERO);
+    serve(&b, &Arc::new(AtomicBool::new(true)));
     for number in 0..40 {
         soon(call(&a, number)).await;
     }
