@@ -137,15 +137,25 @@ impl Association {
         .await
     }
 
-    pub(crate) fn poll_send(&self, cx: &Context<'_>, message: &OutMessage) -> Poll<Result<(), SendError>> {
-        match self.offer(&mut self.shared.lock(), message, Some(cx)) {
+    fn poll_send(&self, cx: &Context<'_>, message: &OutMessage) -> Poll<Result<(), SendError>> {
+        self.poll_offer(cx, &mut self.shared.lock(), message)
+    }
+
+    /// Queues a message in the core, or waits for room in the send buffer.
+    pub(crate) fn poll_offer(
+        &self,
+        cx: &Context<'_>,
+        state: &mut State,
+        message: &OutMessage,
+    ) -> Poll<Result<(), SendError>> {
+        match self.offer(state, message, Some(cx)) {
             Err(SendError::Refused(msctp_proto::SendError::BufferFull { .. })) => Poll::Pending,
             result => Poll::Ready(result),
         }
     }
 
     /// Queues a message in the core. If the send buffer is full, `cx` is woken when there is room.
-    pub(crate) fn offer(
+    fn offer(
         &self,
         state: &mut State,
         message: &OutMessage,
@@ -189,15 +199,14 @@ impl Association {
             Some(association) => association.recv().map_err(|_| AssociationError::Restarted)?,
             None => None,
         };
-        match (message, &slot.phase) {
+        match (message, slot.phase.ended()) {
             (Some(message), _) => {
                 // The peer may need a window update.
                 state.wake_driver();
                 Poll::Ready(Ok(Some(message)))
             }
-            (None, Phase::Over(None)) => Poll::Ready(Ok(None)),
-            (None, Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
-            (None, _) => {
+            (None, Some(ended)) => Poll::Ready(ended.map(|()| None)),
+            (None, None) => {
                 slot.wakers.add(Wait::Read, cx);
                 Poll::Pending
             }
@@ -305,11 +314,7 @@ impl Association {
     ///
     /// The association was lost instead of shut down gracefully.
     pub async fn closed(&self) -> Result<(), AssociationError> {
-        self.wait(|slot| match &slot.phase {
-            Phase::Over(error) => Some(error.clone().map_or(Ok(()), Err)),
-            _ => None,
-        })
-        .await
+        self.wait(|slot| slot.phase.ended()).await
     }
 
     /// Returns the numbers of outbound and inbound streams.

@@ -349,9 +349,9 @@ impl Numbers {
         }
     }
 
-    /// Handles the peer's request for the end of these streams of this end: its readers are gone. `waits`
-    /// says whether messages of a stream wait for somebody to take it.
-    pub(crate) fn on_stop_requested(&mut self, ends: &[StreamEnd], waits: impl Fn(u16) -> bool) {
+    /// Handles the peer's request for the end of these streams of this end: its readers are gone. `waiting`
+    /// says of how many uses of a stream messages wait for somebody to take it: each is stopped once.
+    pub(crate) fn on_stop_requested(&mut self, ends: &[StreamEnd], waiting: &BTreeMap<u16, usize>) {
         for &StreamEnd { stream, code } in ends {
             // A use of which this end's direction is over may still have handles: the request is for the
             // next.
@@ -361,9 +361,13 @@ impl Numbers {
                     number.out = Out::Stopping(code);
                     self.ending.remove(&stream);
                 }
-                None if waits(stream) => self.early.entry(stream).or_default().push_back(code),
-                // This end's direction has ended by itself meanwhile.
-                None => {}
+                None => {
+                    let uses = waiting.get(&stream).copied().unwrap_or(0);
+                    // With none, this end's direction has ended by itself meanwhile.
+                    if self.early.get(&stream).map_or(0, VecDeque::len) < uses {
+                        self.early.entry(stream).or_default().push_back(code);
+                    }
+                }
             }
         }
     }
@@ -537,7 +541,7 @@ mod tests {
             if asked {
                 numbers.end(6, None);
             }
-            numbers.on_stop_requested(&[StreamEnd { stream: 6, code: Some(9) }], |_| false);
+            numbers.on_stop_requested(&[StreamEnd { stream: 6, code: Some(9) }], &BTreeMap::new());
             assert_eq!(numbers.out(6), Some(&Out::Stopping(Some(9))));
             assert_eq!(numbers.next_ends(|_, _| true), NOTHING, "the core resets it");
             numbers.on_ends_answered(&[6], ReconfigOutcome::Performed);
@@ -568,7 +572,8 @@ mod tests {
         let mut numbers = Numbers::default();
         // Two uses that nobody took in time; then one that goes on.
         for code in [7, 8] {
-            numbers.on_stop_requested(&stop(code), |_| true);
+            numbers.on_stop_requested(&stop(code), &BTreeMap::from([(2, code as usize - 6)]));
+            numbers.on_stop_requested(&stop(99), &BTreeMap::from([(2, code as usize - 6)]));
             numbers.on_peer_ended(&[2]);
             numbers.on_ends_answered(&[2], ReconfigOutcome::Performed);
         }
@@ -579,7 +584,7 @@ mod tests {
             numbers.drop_handle(2);
         }
         // The request crossed the end of a use: it concerns no other.
-        numbers.on_stop_requested(&stop(9), |_| false);
+        numbers.on_stop_requested(&stop(9), &BTreeMap::new());
         assert!(numbers.begin(2, false));
         assert_eq!((numbers.out(2), numbers.early.len()), (Some(&Out::Unused), 0));
     }

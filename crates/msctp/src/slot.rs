@@ -28,6 +28,16 @@ pub(crate) enum Phase {
     Over(Option<AssociationError>),
 }
 
+impl Phase {
+    /// Returns how the association has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<Result<(), AssociationError>> {
+        match self {
+            Self::Over(error) => Some(error.clone().map_or(Ok(()), Err)),
+            Self::Connecting | Self::Up => None,
+        }
+    }
+}
+
 /// The part of an association's state outside the core.
 #[derive(Debug)]
 pub(crate) struct Slot {

@@ -120,14 +120,11 @@ impl Association {
                 return Poll::Ready(Ok(Some(stream)));
             }
         }
-        match &slot.phase {
-            Phase::Over(None) => Poll::Ready(Ok(None)),
-            Phase::Over(Some(error)) => Poll::Ready(Err(error.clone())),
-            _ => {
-                slot.wakers.add(Wait::Read, cx);
-                Poll::Pending
-            }
+        if let Some(ended) = slot.phase.ended() {
+            return Poll::Ready(ended.map(|()| None));
         }
+        slot.wakers.add(Wait::Read, cx);
+        Poll::Pending
     }
 
     /// Returns what the stream's reader gets next.
@@ -143,16 +140,15 @@ impl Association {
             Some(association) => association.recv_on(stream).map_err(|_| AssociationError::Restarted)?,
             None => None,
         };
-        match (item, &slot.phase) {
+        match (item, slot.phase.ended()) {
             (Some(StreamItem::Message(message)), _) => {
                 // The peer may need a window update.
                 state.wake_driver();
                 Poll::Ready(Ok(Read::Data(message.data)))
             }
             (Some(StreamItem::End(end)), _) => Poll::Ready(Ok(Read::End(end))),
-            (None, Phase::Over(None)) => Poll::Ready(Ok(Read::Over)),
-            (None, Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
-            (None, _) => {
+            (None, Some(ended)) => Poll::Ready(ended.map(|()| Read::Over)),
+            (None, None) => {
                 slot.numbers.wait(stream, cx);
                 Poll::Pending
             }
@@ -179,10 +175,7 @@ impl Association {
             _ => return Poll::Ready(Err(WriteError::Finished)),
         }
         slot.numbers.on_sent(message.stream);
-        match self.offer(&mut state, message, Some(cx)) {
-            Err(SendError::Refused(msctp_proto::SendError::BufferFull { .. })) => Poll::Pending,
-            result => Poll::Ready(result.map_err(WriteError::Send)),
-        }
+        self.poll_offer(cx, &mut state, message).map_err(WriteError::Send)
     }
 
     /// Ends the direction from this end, and waits for the peer's answer.
@@ -192,8 +185,8 @@ impl Association {
         let now = state.now();
         let slot = slot_of_parts(&mut state.slots, self.handle);
         // The end of the association ends all streams.
-        if let Phase::Over(error) = &slot.phase {
-            return Poll::Ready(error.clone().map_or(Ok(()), |error| Err(error.into())));
+        if let Some(ended) = slot.phase.ended() {
+            return Poll::Ready(ended.map_err(FinishError::Association));
         }
         if matches!(slot.numbers.out(stream), Some(Out::Unused | Out::Open)) {
             slot.numbers.end(stream, None);
@@ -316,7 +309,7 @@ impl State {
     fn note_stops(&mut self, now: Time, handle: Handle, ends: &[StreamEnd]) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         let Some(association) = self.core.association_mut(handle) else { return };
-        slot.numbers.on_stop_requested(ends, |stream| association.is_stream_waiting(stream));
+        slot.numbers.on_stop_requested(ends, &association.waiting_uses());
         for end in ends.iter().filter(|end| slot.numbers.is_used(end.stream)) {
             association.abandon_unsent(now, end.stream);
         }

@@ -1,6 +1,6 @@
 //! Calls of the application to receive: messages of any stream, and streams with readers of their own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use msctp_units::Time;
 
@@ -16,7 +16,7 @@ rare_state! {
     pub(super) struct Unread {
         saved: VecDeque<Saved> = VecDeque::new(),
         /// What readers of streams have not read. Their streams ended with the restart.
-        readers: Vec<(u16, VecDeque<StreamItem>)> = Vec::new(),
+        readers: BTreeMap<u16, VecDeque<StreamItem>> = BTreeMap::new(),
         /// Bytes of the messages.
         pub(super) bytes: u64 = 0,
     }
@@ -76,7 +76,7 @@ impl Association {
     /// Returns whether anything was received that [`recv`](Self::recv) or [`recv_on`](Self::recv_on) has not
     /// returned.
     pub(crate) fn has_unread(&self) -> bool {
-        let before = self.unread.readers.iter().any(|(_, unread)| !unread.is_empty());
+        let before = self.unread.readers.values().any(|unread| !unread.is_empty());
         before || self.readable() || self.inbound.has_unread()
     }
 
@@ -89,8 +89,7 @@ impl Association {
     /// [`recv`](Self::recv), up to the peer's end of the stream. The reader begins with what `recv` has not
     /// returned. Returns false if the stream has a reader, or had one and the peer has not ended it since.
     pub fn claim_stream(&mut self, stream: u16) -> bool {
-        let before = self.unread.readers.iter().any(|(number, _)| *number == stream);
-        !before && self.inbound.claim(stream)
+        !self.unread.readers.contains_key(&stream) && self.inbound.claim(stream)
     }
 
     /// Takes a stream's reader away and discards what it has not read. Returns whether the peer has ended the
@@ -98,13 +97,7 @@ impl Association {
     /// [claim](Self::claim_stream) the stream; to ask for the end, request
     /// [`ResetIncoming`](crate::StreamRequest::ResetIncoming).
     pub fn release_stream(&mut self, now: Time, stream: u16) -> bool {
-        let before = self.unread.readers.len();
-        let unread = &mut self.unread;
-        if before > 0 {
-            unread.readers.retain(|(number, _)| *number != stream);
-        }
-        // The restart ended it.
-        let ended = self.unread.readers.len() < before || self.inbound.release_reader(stream);
+        let ended = self.forget_before_restart(stream) || self.inbound.release_reader(stream);
         self.after_change(now);
         ended
     }
@@ -112,9 +105,10 @@ impl Association {
     /// Takes a stream's reader away. [`recv`](Self::recv) returns what it has not read, and what arrives
     /// later.
     pub fn leave_stream(&mut self, stream: u16) {
-        self.unread_of(stream);
-        self.inbound.leave(stream);
-        self.notify_readable();
+        if !self.forget_before_restart(stream) {
+            self.inbound.leave(stream);
+            self.notify_readable();
+        }
     }
 
     /// Returns the next item of a stream that was [claimed](Self::claim_stream). After an end there is none:
@@ -124,9 +118,13 @@ impl Association {
     ///
     /// The peer restarted, which ended the stream; reported until the stream is released.
     pub fn recv_on(&mut self, stream: u16) -> Result<Option<StreamItem>, Restarted> {
-        let item = match self.unread_of(stream) {
-            Some(unread) => Some(unread.pop_front().ok_or(Restarted)?),
-            None => self.inbound.read_on(stream),
+        let item = if self.unread.readers.contains_key(&stream) {
+            let unread = &mut *self.unread;
+            let item = unread.readers.get_mut(&stream).and_then(VecDeque::pop_front).ok_or(Restarted)?;
+            unread.bytes -= bytes_of(&item);
+            Some(item)
+        } else {
+            self.inbound.read_on(stream)
         };
         if let Some(StreamItem::Message(message)) = &item {
             self.stats.bytes_delivered += message.data.len() as u64;
@@ -134,13 +132,14 @@ impl Association {
         Ok(item)
     }
 
-    /// Returns what a reader has left from before a restart.
-    fn unread_of(&mut self, stream: u16) -> Option<&mut VecDeque<StreamItem>> {
-        if self.unread.readers.is_empty() {
-            return None;
+    /// Drops what a reader has left from before a restart, which ended its stream. Returns whether it had it.
+    fn forget_before_restart(&mut self, stream: u16) -> bool {
+        if !self.unread.readers.contains_key(&stream) {
+            return false;
         }
-        let mut readers = self.unread.readers.iter_mut();
-        readers.find(|(number, _)| *number == stream).map(|(_, unread)| unread)
+        let dropped = self.unread.readers.remove(&stream).unwrap_or_default();
+        self.unread.bytes -= dropped.iter().map(bytes_of).sum::<u64>();
+        true
     }
 
     /// Returns the first stream that has a message and no reader, and for which `wanted` holds. After `None`
@@ -152,8 +151,7 @@ impl Association {
     /// peer has forgotten these streams.
     pub fn next_stream(&mut self, wanted: impl Fn(u16) -> bool) -> Result<Option<u16>, Restarted> {
         if !self.unread.saved.is_empty() {
-            self.unread.saved.clear();
-            self.unread.bytes = 0;
+            while !matches!(self.next_saved(), None | Some(Saved::Restarted)) {}
             return Err(Restarted);
         }
         let next = self.inbound.next_stream(wanted);
@@ -166,14 +164,13 @@ impl Association {
     /// Returns whether a stream has a reader, or had one and was not ended since, or has messages that
     /// [`recv`](Self::recv) has not returned.
     pub fn is_stream_taken(&self, stream: u16) -> bool {
-        let before = self.unread.readers.iter().any(|(number, _)| *number == stream);
-        before || self.inbound.is_taken(stream)
+        self.unread.readers.contains_key(&stream) || self.inbound.is_taken(stream)
     }
 
-    /// Returns whether messages of a stream wait for somebody to [claim](Self::claim_stream) it, or for
-    /// [`recv`](Self::recv).
-    pub fn is_stream_waiting(&self, stream: u16) -> bool {
-        self.inbound.is_waiting(stream)
+    /// Returns the streams of which messages wait for somebody to [claim](Self::claim_stream) them or for
+    /// [`recv`](Self::recv), and of how many uses, which the peer's ends separate.
+    pub fn waiting_uses(&self) -> BTreeMap<u16, usize> {
+        self.inbound.waiting_uses()
     }
 
     /// Saves unread messages before a restart replaces the receive state, and the restart behind them.
@@ -185,8 +182,10 @@ impl Association {
         if !matches!(self.unread.saved.back(), Some(Saved::Restarted)) {
             self.unread.saved.push_back(Saved::Restarted);
         }
-        let readers = self.inbound.take_readers();
-        self.unread.readers.extend(readers);
+        for (stream, unread) in self.inbound.take_readers() {
+            self.unread.bytes += unread.iter().map(bytes_of).sum::<u64>();
+            self.unread.readers.insert(stream, unread);
+        }
     }
 
     /// Reports readable messages once, until the application has read them all.
@@ -206,5 +205,13 @@ impl Association {
     /// Returns the number of messages saved before a restart.
     pub(super) fn saved_messages(&self) -> usize {
         self.unread.saved.iter().filter(|saved| matches!(saved, Saved::Message(_))).count()
+    }
+}
+
+/// Returns the bytes of the message of an item.
+fn bytes_of(item: &StreamItem) -> u64 {
+    match item {
+        StreamItem::Message(message) => message.data.len() as u64,
+        StreamItem::End(_) => 0,
     }
 }

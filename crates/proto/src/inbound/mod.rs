@@ -21,7 +21,7 @@ mod tests;
 mod tsn_map;
 mod window;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use msctp_units::{Span, Time};
 use msctp_wire::{Data, IData, List, PacketBuilder, Sack, StreamId, Tsn};
@@ -484,12 +484,12 @@ impl Inbound {
     /// Returns whether a stream has a reader, or had one since the peer's last end, or a message that waits
     /// for one.
     pub(crate) fn is_taken(&self, stream: u16) -> bool {
-        self.ordering.ready.is_claimed(stream) || self.is_waiting(stream)
+        self.ordering.ready.is_claimed(stream) || self.ordering.ready.is_waiting(stream)
     }
 
-    /// Returns whether a message of a stream waits for a reader.
-    pub(crate) fn is_waiting(&self, stream: u16) -> bool {
-        self.ordering.ready.is_waiting(stream)
+    /// Returns the streams of which messages wait for a reader, and of how many uses, which ends separate.
+    pub(crate) fn waiting_uses(&self) -> BTreeMap<u16, usize> {
+        self.ordering.ready.waiting().into_iter().map(|(stream, uses)| (stream, uses.count)).collect()
     }
 
     /// Returns the stream of the first message for which `wanted` holds and that has no reader.

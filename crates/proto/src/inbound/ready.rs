@@ -37,6 +37,14 @@ struct Reader {
     told: bool,
 }
 
+/// The uses of a stream that wait for a reader.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) count: usize,
+    /// The peer has not ended the last.
+    open: bool,
+}
+
 rare_state! {
     /// The streams with readers, and key management.
     struct Apart {
@@ -152,8 +160,8 @@ impl Ready {
                 }
                 // Whoever reads the stream later needs an end only behind messages.
                 None => {
-                    let unread = unread.get_or_insert_with(|| self.open_in_common());
-                    if unread.remove(&end.stream) {
+                    let unread = unread.get_or_insert_with(|| self.waiting());
+                    if unread.get_mut(&end.stream).is_some_and(|uses| core::mem::take(&mut uses.open)) {
                         self.common.push_back(StreamItem::End(end));
                     }
                 }
@@ -161,21 +169,25 @@ impl Ready {
         }
     }
 
-    /// Returns the streams whose last item in the common queue is a message.
-    fn open_in_common(&self) -> BTreeSet<u16> {
-        let mut open = BTreeSet::new();
+    /// Returns the streams in the common queue.
+    pub(super) fn waiting(&self) -> BTreeMap<u16, Waiting> {
+        let mut waiting: BTreeMap<u16, Waiting> = BTreeMap::new();
         for item in &self.common {
             match item {
-                StreamItem::Message(arrived) => _ = open.insert(arrived.message.stream),
-                StreamItem::End(end) => _ = open.remove(&end.stream),
+                StreamItem::Message(arrived) => {
+                    let uses = waiting.entry(arrived.message.stream).or_default();
+                    uses.count += usize::from(!core::mem::replace(&mut uses.open, true));
+                }
+                StreamItem::End(end) => waiting.entry(end.stream).or_default().open = false,
             }
         }
-        open
+        waiting
     }
 
     /// Returns the streams that a reset of all streams ends here.
     pub(super) fn open(&self) -> BTreeSet<u16> {
-        let mut open = self.open_in_common();
+        let waiting = self.waiting().into_iter();
+        let mut open: BTreeSet<u16> = waiting.filter(|(_, uses)| uses.open).map(|(of, _)| of).collect();
         open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
         open
     }
@@ -239,7 +251,7 @@ impl Ready {
         self.apart.of.contains_key(&stream)
     }
 
-    /// Returns whether anything of the stream waits for a reader.
+    /// Returns whether a message of the stream waits for a reader.
     pub(super) fn is_waiting(&self, stream: u16) -> bool {
         let is_of =
             |item: &StreamItem<Arrived>| matches!(item, StreamItem::Message(m) if m.message.stream == stream);

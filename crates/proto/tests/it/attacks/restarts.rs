@@ -2,7 +2,7 @@
 //! 9260 §5.2.4 A). The reader gets an event in order, state of the old peer is removed, and an application
 //! can reject restarts.
 
-use msctp_proto::{AuthConfig, Config, Event, PathState};
+use msctp_proto::{AuthConfig, Config, Event, OutMessage, PathState, Restarted, StreamItem};
 use msctp_units::Span;
 use msctp_wire::{Init, Param, VerificationTag};
 
@@ -57,6 +57,33 @@ fn restarts_do_not_accumulate_unread_messages() {
     pair.drain(Side::B);
     assert!(restart(&mut pair, &[], b"read"));
     assert_eq!(pair.b.received.last().unwrap().data, b"read"[..]);
+}
+
+/// The peer has forgotten the stream: its reader gets what came before, then the restart until it is gone.
+#[test]
+fn a_restart_ends_the_streams_that_have_readers() {
+    for leaves in [false, true] {
+        let mut pair = up(Config::default(), vec![a_ip(0)]);
+        assert!(pair.with(Side::B, |b, _| b.claim_stream(2)));
+        for text in ["before", "unread"] {
+            pair.send(Side::A, OutMessage { stream: 2, ..text_message(text) });
+        }
+        pair.run_for(Span::from_secs(1));
+        assert!(restart(&mut pair, &[], b"after"));
+        pair.with(Side::B, |b, now| {
+            let item = b.recv_on(2).unwrap();
+            assert!(matches!(item, Some(StreamItem::Message(message)) if message.data == "before"));
+            assert!(!b.claim_stream(2) && b.is_stream_taken(2));
+            if leaves {
+                b.leave_stream(2);
+            } else {
+                assert!(matches!(b.recv_on(2), Ok(Some(StreamItem::Message(_)))));
+                assert_eq!([b.recv_on(2), b.recv_on(2)], [Err(Restarted), Err(Restarted)]);
+                assert!(b.release_stream(now, 2), "nothing more comes");
+            }
+            assert!(!b.is_stream_taken(2) && b.claim_stream(2));
+        });
+    }
 }
 
 #[test]
