@@ -1,6 +1,6 @@
 //! Recomputes all counters from the chunks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Outbound;
 use super::super::chunk::{Chunk, Fate};
@@ -66,9 +66,10 @@ impl Outbound {
             assert_eq!(flow.unacked as usize, unacked.len(), "unacked on {id}");
             assert_eq!(flow.earliest, unacked.first().copied(), "earliest on {id}");
             assert!(flow.log.iter().is_sorted_by_key(|sending| sending.number));
+            let logged: BTreeSet<_> = flow.log.iter().map(|sending| (sending.tsn, sending.number)).collect();
             for (&tsn, chunk) in chunks {
                 let countable = chunk.path == id && chunk.fate == Fate::InFlight && !chunk.fast_retransmitted;
-                let logged = flow.log.iter().any(|s| s.tsn == tsn && s.number == chunk.number);
+                let logged = logged.contains(&(tsn, chunk.number));
                 assert!(!countable || logged, "{tsn:?} cannot get a miss indication");
             }
         }
