@@ -13,7 +13,7 @@ use msctp_experiments::experiments::{self, EXPERIMENTS, Effort};
 use msctp_experiments::input::read_text;
 use msctp_experiments::plan::{Execution, Outcomes, execute};
 use msctp_experiments::sweep::{Key, Outcome, Sweep, Values};
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -1,6 +1,6 @@
 //! The time series of a run as columns: those of `msctp sim --series`.
 
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use msctp_sim::Series;
 use msctp_sim::series::TraceSeries;
 use msctp_units::{Rate, Span, Time};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
-use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Time};
+use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Security, Time};
 
 /// A controller with additive increase and multiplicative decrease: a packet more per window, a quarter less
 /// after a loss.
@@ -130,10 +130,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
 
     let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
-    server.listen(msctp::DEFAULT_PORT, Config::mobile())?;
+    server.listen(msctp::DEFAULT_PORT, Security::insecure(), Config::mobile())?;
     let client = Endpoint::bind(&EndpointOptions::new(["127.0.0.2:0".parse()?, "127.0.0.3:0".parse()?]))?;
     let peer = Peer { from: Some(vec!["127.0.0.2".parse()?]), ..Peer::new(server.local_addresses()[0]) };
-    let association = client.connect(peer, config).await?;
+    let association = client.connect(peer, Security::insecure(), config).await?;
     let accepted = server.accept(msctp::DEFAULT_PORT).await.ok_or("nobody came")?;
 
     let receiver = tokio::spawn(async move {

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use msctp::security::{Identity, Pinned, Tls, provider};
 use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -36,13 +37,14 @@ async fn call(association: &Association, request: &str) -> Result<String, Box<dy
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    let (ours, theirs) = (Identity::generate(provider())?, Identity::generate(provider())?);
     let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
-    server.listen(7, Config::mobile())?;
+    server.listen(7, Tls::new(&theirs, Pinned(vec![ours.fingerprint()]))?, Config::mobile())?;
     let client = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
     let peer = Peer { port: 7, ..Peer::new(server.local_addresses()[0]) };
-    let (ours, theirs) = tokio::join!(client.connect(peer, Config::mobile()), server.accept(7));
-    let association = ours?;
-    tokio::spawn(serve(theirs.ok_or("nobody came")?));
+    let tls = Tls::new(&ours, Pinned(vec![theirs.fingerprint()]))?;
+    let association = client.connect(peer, tls, Config::mobile()).await?;
+    tokio::spawn(serve(server.accept(7).await.ok_or("nobody came")?));
 
     let slow = tokio::time::timeout(Duration::from_millis(100), call(&association, "slow")).await;
     println!("slow: {}", if slow.is_err() { "abandoned" } else { "answered" });

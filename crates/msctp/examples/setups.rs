@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use msctp::{Config, Endpoint, EndpointOptions, Peer};
+use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
 use tokio::task::JoinSet;
 
 const AT_ONCE: usize = 64;
@@ -15,7 +15,7 @@ const AT_ONCE: usize = 64;
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let count: usize = std::env::args().nth(1).map_or(Ok(1000), |count| count.parse())?;
     let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
-    server.listen(msctp::DEFAULT_PORT, Config::default())?;
+    server.listen(msctp::DEFAULT_PORT, Security::insecure(), Config::default())?;
     let client = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
     let peer = Peer::new(server.local_addresses()[0]);
     let accept = tokio::spawn(async move {
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             up.extend(begun.join_next().await.transpose()?);
         }
         let (client, peer) = (client.clone(), peer.clone());
-        begun.spawn(async move { client.connect(peer, Config::default()).await });
+        begun.spawn(async move { client.connect(peer, Security::insecure(), Config::default()).await });
     }
     up.extend(begun.join_all().await);
     let up = up.into_iter().collect::<Result<Vec<_>, _>>()?;

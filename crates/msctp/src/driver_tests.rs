@@ -21,10 +21,8 @@ impl Wake for Woken {
     }
 }
 
-fn config() -> Config {
-    let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
-    let tls = Tls::new(identity.config(Arc::new(AnyPeer)).unwrap());
-    Config { protection: tls.required(), ..Config::default() }
+fn tls() -> Tls {
+    Tls::new(&Identity::generate(provider()).unwrap(), AnyPeer).unwrap()
 }
 
 /// A server whose task runs only when a test polls it.
@@ -39,7 +37,7 @@ impl Server {
     fn new(max_handshakes_per_second: u32) -> Self {
         let (endpoint, mut drivers) =
             Endpoint::open(&EndpointOptions { max_handshakes_per_second, ..options() }).unwrap();
-        endpoint.listen(PORT, config()).unwrap();
+        endpoint.listen(PORT, tls(), Config::default()).unwrap();
         let peer = Peer { port: PORT, ..Peer::new(endpoint.local_addresses()[0]) };
         Self { endpoint, driver: Box::pin(drivers.pop().unwrap()), woken: Arc::default(), peer }
     }
@@ -73,9 +71,10 @@ fn run(test: impl Future<Output = ()>) {
 fn set_up_together(clients: usize, max_handshakes_per_second: u32) {
     run(async {
         let mut server = Server::new(max_handshakes_per_second);
-        let (client, config) = (Endpoint::bind(&options()).unwrap(), config());
-        let connecting: Vec<_> =
-            (0..clients).map(|_| tokio::spawn(client.connect(server.peer.clone(), config.clone()))).collect();
+        let (client, tls) = (Endpoint::bind(&options()).unwrap(), tls());
+        let connecting: Vec<_> = (0..clients)
+            .map(|_| tokio::spawn(client.connect(server.peer.clone(), &tls, Config::default())))
+            .collect();
         let (mut waited, mut first) = (0, true);
         while !connecting.iter().all(tokio::task::JoinHandle::is_finished) {
             while std::mem::take(&mut first) || server.was_woken() {
@@ -110,7 +109,7 @@ fn packets_of_proven_peers_precede_set_ups_that_wait() {
     run(async {
         let mut server = Server::new(100);
         let client = Endpoint::bind(&options()).unwrap();
-        let connecting = tokio::spawn(client.connect(server.peer.clone(), config()));
+        let connecting = tokio::spawn(client.connect(server.peer.clone(), tls(), Config::default()));
         while !connecting.is_finished() {
             server.poll();
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -123,7 +122,8 @@ fn packets_of_proven_peers_precede_set_ups_that_wait() {
             }
         };
         // More ClientHellos than one poll handles.
-        let _others: Vec<_> = (0..64).map(|_| client.connect(server.peer.clone(), config())).collect();
+        let _others: Vec<_> =
+            (0..64).map(|_| client.connect(server.peer.clone(), tls(), Config::default())).collect();
         while server.next_set_up().is_none() {
             tokio::time::sleep(Duration::from_millis(100)).await;
             server.poll();

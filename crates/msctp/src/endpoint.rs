@@ -24,6 +24,7 @@ use crate::log;
 use crate::mobile::Moves;
 use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
+use crate::secure::Security;
 use crate::setup::{Connecting, Incoming};
 use crate::shards::{Owned, Shards};
 use crate::slot::{Phase, Slot};
@@ -127,12 +128,20 @@ impl Endpoint {
         self.shards().first().lock().locals.clone()
     }
 
-    /// Listens for associations at an SCTP port with these options; [`accept`](Self::accept) returns them.
+    /// Listens for associations at an SCTP port; [`accept`](Self::accept) returns them.
+    ///
+    /// `security`: [`Tls`](crate::security::Tls), a pre-shared key, or [`Security::insecure`].
     ///
     /// # Errors
     ///
     /// An option is invalid, or the endpoint already listens at the port.
-    pub fn listen(&self, port: u16, config: Config) -> Result<(), ConfigError> {
+    pub fn listen(
+        &self,
+        port: u16,
+        security: impl Into<Security>,
+        config: Config,
+    ) -> Result<(), ConfigError> {
+        let config = security.into().over(config)?;
         Keys::check(&config.protection)?;
         let config = Config { protection: for_role(config.protection.clone(), true), ..config };
         let arrivals = Arc::new(Arrivals::default());
@@ -209,17 +218,22 @@ impl Endpoint {
         });
     }
 
-    /// Sets an association up: `endpoint.connect(address, Config::mobile()).await?`. The set-up begins with
+    /// Sets an association up: `endpoint.connect(address, Security::insecure(), Config::mobile()).await?`. The set-up begins with
     /// the call and needs no polling. Dropping the [`Connecting`] cancels it.
     ///
     /// # Errors
     ///
     /// The future returns the errors: an option is invalid, or the peer does not answer or refuses.
-    pub fn connect(&self, peer: impl Into<Peer>, config: Config) -> Connecting {
-        let peer = peer.into();
-        let udp_port = peer.udp_port;
-        let offers = config.protection.keys().is_some();
-        Connecting::new(self.begin(peer, config), udp_port, offers)
+    pub fn connect(
+        &self,
+        peer: impl Into<Peer>,
+        security: impl Into<Security>,
+        config: Config,
+    ) -> Connecting {
+        let (peer, security) = (peer.into(), security.into());
+        let (udp_port, offers) = (peer.udp_port, security.encrypts());
+        let config = security.over(config).map_err(ConnectError::from);
+        Connecting::new(config.and_then(|config| self.begin(peer, config)), udp_port, offers)
     }
 
     fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {
@@ -414,11 +428,11 @@ mod tests {
         runtime.block_on(async {
             let options = || EndpointOptions::new(["127.0.0.1:0".parse().unwrap()]);
             let (a, b) = (Endpoint::bind(&options()).unwrap(), Endpoint::bind(&options()).unwrap());
-            b.listen(9, Config::default()).unwrap();
+            b.listen(9, Security::insecure(), Config::default()).unwrap();
             let peer = Peer { port: 9, ..Peer::new(b.local_addresses()[0]) };
             let (mut here, mut there) = (Vec::new(), Vec::new());
             for _ in 0..count {
-                here.push(a.connect(peer.clone(), Config::default()).await.unwrap());
+                here.push(a.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap());
                 there.push(b.accept(9).await.unwrap());
             }
             for association in &here {

@@ -63,7 +63,7 @@ pub enum ConnectError {
     /// The peer answered the set-up with an ABORT.
     #[error("the peer refused the association: {0}")]
     Refused(Refusal),
-    /// The ends cannot agree on protection of packets (`Config::protection`), which one of them requires.
+    /// The ends cannot agree on protection of packets ([`Security`](crate::Security)), which one of them requires.
     #[error("the ends cannot agree on encryption: {0}")]
     NoCommonProtection(ProtectionMismatch),
     /// The peer has another pre-shared key, or the set-up was changed on the way.

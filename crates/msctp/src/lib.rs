@@ -2,24 +2,25 @@
 //! network under them changes.
 //!
 //! ```
-//! use msctp::{Config, Endpoint, EndpointOptions, Peer};
+//! use msctp::security::{Identity, Pinned, Tls, provider};
+//! use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let loopback = "127.0.0.1:0".parse()?;
-//! let server = Endpoint::bind(&EndpointOptions::new([loopback]))?;
-//! server.listen(msctp::DEFAULT_PORT, Config::default())?;
+//! // Each end knows the other's key.
+//! let (ours, theirs) = (Identity::generate(provider())?, Identity::generate(provider())?);
+//! let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
+//! server.listen(DEFAULT_PORT, Tls::new(&theirs, Pinned(vec![ours.fingerprint()]))?, Config::mobile())?;
 //!
-//! let client = Endpoint::bind(&EndpointOptions::new([loopback]))?;
-//! let association = client.connect(Peer::new(server.local_addresses()[0]), Config::default()).await?;
+//! let options = EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(Mobility::default());
+//! let client = Endpoint::bind(&options)?;
+//! let tls = Tls::new(&ours, Pinned(vec![theirs.fingerprint()]))?;
+//! let association = client.connect(server.local_addresses()[0], tls, Config::mobile()).await?;
 //! association.send_bytes(0, "hello").await?;
 //!
-//! let accepted = server.accept(msctp::DEFAULT_PORT).await.ok_or("nobody came")?;
+//! let accepted = server.accept(DEFAULT_PORT).await.ok_or("nobody came")?;
 //! let message = accepted.recv().await?.ok_or("closed")?;
 //! assert_eq!((message.stream, &message.data[..]), (0, &b"hello"[..]));
-//!
-//! association.shutdown().await?;
-//! assert_eq!(accepted.recv().await?, None);
 //! client.close().await?;
 //! # Ok(())
 //! # }
@@ -28,43 +29,17 @@
 //! # Moving
 //!
 //! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to
-//! every association, verified and measured while the old one carries data; data moves as [`Mobility`]
-//! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`). No
-//! line of application code is about it; [`Association::event`] reports it.
+//! every association, verified and measured while the old one carries data. With `Config::mobile` the
+//! handover policy [`Anticipate`](handover::Anticipate) moves data to the network that carries more, and
+//! starts there at the measured rate. No line of application code is about it; [`Association::event`] reports
+//! it.
 //!
-//! # Encryption
+//! # Security
 //!
-//! `Config::protection` encrypts all packets after the set-up (the DTLS chunk). [`security::Tls`] gives it
-//! keys by TLS 1.3 and authenticates both ends: by pinned or remembered keys, certificates, or a one-time
-//! code. [`protection::KeyManagement::pre_shared`] derives them from a key that both ends have. Without it
-//! everything is in clear, and anyone can connect.
-//!
-//! ```
-//! use std::sync::Arc;
-//! use msctp::security::{Identity, Pinned, Tls, provider};
-//! # use msctp::{Config, Endpoint, EndpointOptions, Peer};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let options = EndpointOptions::new(["127.0.0.1:0".parse()?]);
-//! # let (here, there) = (Endpoint::bind(&options)?, Endpoint::bind(&options)?);
-//! let new_key = || Identity::self_signed(provider(), &Identity::generate_key()?);
-//! let (ours, theirs) = (new_key()?, new_key()?);
-//! // Each end knows the other's fingerprint.
-//! let tls = |own: &Identity, peer: &Identity| {
-//!     own.config(Arc::new(Pinned(vec![peer.fingerprint()]))).map(Tls::new)
-//! };
-//! let config = Config { protection: tls(&theirs, &ours)?.required(), ..Config::mobile() };
-//! there.listen(7, config)?;
-//!
-//! let peer = Peer { port: 7, ..Peer::new(there.local_addresses()[0]) };
-//! let config = Config { protection: tls(&ours, &theirs)?.required(), ..Config::mobile() };
-//! let association = here.connect(peer, config).await?;
-//! let identity = association.peer_identity().ok_or("no identity")?;
-//! assert_eq!(identity.fingerprint, theirs.fingerprint());
-//! # Ok(())
-//! # }
-//! ```
+//! [`Endpoint::listen`] and [`Endpoint::connect`] take a [`Security`]: keys from TLS 1.3
+//! ([`security::Tls`]: pinned or remembered keys, certificates, or a one-time code), a
+//! [pre-shared key](Security::pre_shared), or clear text, which is spelled [`Security::insecure`]. Packets
+//! are protected by the DTLS chunk.
 //!
 //! # Your own congestion control and handover policy
 //!
@@ -95,7 +70,7 @@
 //! ```
 //!
 //! *When* data moves is decided in two places. A mobile endpoint moves it to the interface that
-//! [`Mobility::prefer`] likes best, and away from one that is down. A policy may move it too
+//! [`Mobility::prefer`] likes best, and away from one that is down. The policy moves it too
 //! ([`SwitchPrimary`](handover::Action::SwitchPrimary)); for it to decide alone, leave `prefer` empty, which
 //! makes all interfaces equal, or do not use [`EndpointOptions::mobile`].
 //!
@@ -105,16 +80,16 @@
 //! [`AsyncWrite`](tokio::io::AsyncWrite):
 //!
 //! ```
-//! # use msctp::{Config, Endpoint, EndpointOptions, Peer};
+//! # use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let loopback = "[::1]:0".parse()?;
 //! # let server = Endpoint::bind(&EndpointOptions::new([loopback]))?;
-//! # server.listen(7, Config::default())?;
+//! # server.listen(7, Security::insecure(), Config::default())?;
 //! # let client = Endpoint::bind(&EndpointOptions::new([loopback]))?;
 //! # let peer = Peer { port: 7, ..Peer::new(server.local_addresses()[0]) };
-//! let association = client.connect(peer, Config::default()).await?;
+//! let association = client.connect(peer, Security::insecure(), Config::default()).await?;
 //! let mut stream = association.stream(3)?;
 //! stream.write_all(b"over stream 3").await?;
 //! stream.shutdown().await?; // everything is acknowledged, and the peer knows that this is all
@@ -192,6 +167,7 @@ mod proof;
 mod proof;
 #[cfg(feature = "tls")]
 mod rejections;
+mod secure;
 #[cfg(feature = "tls")]
 mod set_ups;
 mod setup;
@@ -215,6 +191,7 @@ pub use error::{
 pub use history::{History, Move};
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer, TraceSink};
+pub use secure::Security;
 pub use setup::{Connecting, Incoming};
 pub use stream::{RecvStream, SendStream, Stream};
 
@@ -234,16 +211,17 @@ pub mod congestion {
 }
 
 /// Handover policies: the [`HandoverPolicy`](handover::HandoverPolicy) trait that `Config::handover_policy`
-/// takes, with a policy's view and actions. The policies from the literature are in the crate
-/// `msctp-schemes`.
+/// takes, with a policy's view and actions, and [`Anticipate`](handover::Anticipate), that of
+/// `Config::mobile`.
 pub mod handover {
     pub use msctp_proto::handover::{
         Action, CodingScheme, Conservative, HandoverPolicy, InvalidQuality, LinkEvent, LinkQuality,
         LinkState, MAX_PRIVATE_CHUNKS, MIN_TIMER, PathView, PolicyFactory, View,
     };
+    pub use msctp_schemes::Anticipate;
 }
 
-/// Packet protection by the DTLS chunk, for `Config::protection`: key management and AEAD providers.
+/// Packet protection by the DTLS chunk: key management and AEAD providers, for a [`Security`].
 pub mod protection {
     #[cfg(feature = "ring")]
     pub use msctp_protection::Ring;
@@ -253,8 +231,7 @@ pub mod protection {
     pub use msctp_wire::param::DtlsRoles;
 }
 
-/// Encryption with keys from TLS 1.3: [`Tls`](security::Tls) for `Config::protection`, and the identities of
-/// both ends.
+/// Encryption with keys from TLS 1.3: [`Tls`](security::Tls), and the identities of both ends.
 #[cfg(feature = "tls")]
 pub mod security {
     pub use crate::tls::{PeerProtection, Rejected, Rejection, Tls};

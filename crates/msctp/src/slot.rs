@@ -48,7 +48,7 @@ pub(crate) struct Slot {
     /// Waits to be accepted.
     pub(crate) queued: bool,
     /// Time at which to abort the association, while its peer has not proved its keys and it is not offered
-    /// to `accept` (`Config::protection`).
+    /// to `accept` ([`Security`](crate::Security)).
     pub(crate) unproven: Option<Time>,
     /// Time at which to give the set-up up, while it lasts.
     pub(crate) connect_by: Option<Time>,

@@ -9,6 +9,7 @@ use std::task::Waker;
 use msctp_proto::{
     AbortReason, AssociationState, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason, PathAddr,
 };
+use msctp_schemes::Anticipate;
 use msctp_units::{Span, Time};
 
 use crate::binding::SocketChange;
@@ -199,10 +200,12 @@ impl State {
         self.clock.now()
     }
 
-    /// Adapts an association's options to UDP and to the endpoint's options.
+    /// Adapts an association's options to UDP and to the endpoint's options. The mobile profile
+    /// moves with [`Anticipate`].
     pub(crate) fn adapted(&self, config: Config) -> Config {
         let config = over_udp(config, self.offload, self.idle_timeout);
-        Config { trace: config.trace || self.trace.is_some(), ..config }
+        let handover_policy = config.handover_policy.deploying(Anticipate::factory);
+        Config { trace: config.trace || self.trace.is_some(), handover_policy, ..config }
     }
 
     /// Returns an association's options, adapted to UDP.

@@ -1,4 +1,4 @@
-//! [`Tls`]: how TLS 1.3 gives the keys of associations, for `Config::protection`.
+//! [`Tls`]: how TLS 1.3 gives the keys of associations.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use msctp_protection::{Provider, Ring};
 use msctp_proto::{KeyManagement, Protection};
 use msctp_security::rustls::pki_types::ServerName;
-use msctp_security::{Code, Config, Error, METHOD, METHOD_FALSE_START};
+use msctp_security::{CheckPeer, Code, Config, Error, Identity, IdentityError, METHOD, METHOD_FALSE_START};
 use msctp_wire::KeyManagementId;
 use msctp_wire::param::DtlsRoles;
+
+use crate::secure::Security;
 
 /// Encrypts associations with keys agreed on by TLS 1.3, which also authenticates both ends.
 ///
@@ -18,19 +20,17 @@ use msctp_wire::param::DtlsRoles;
 /// are protected and each end has checked the other's key; no application data leaves before.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use msctp::Config;
 /// use msctp::security::{Identity, Pinned, Tls, provider};
+/// use msctp::{Association, Config, Endpoint};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// // Keep the key in a file: peers know this end by its fingerprint.
-/// let identity = Identity::self_signed(provider(), &Identity::generate_key()?)?;
-/// let peer = "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0".parse()?;
-/// let tls = Tls::new(identity.config(Arc::new(Pinned(vec![peer])))?);
-/// let config = Config { protection: tls.required(), ..Config::mobile() };
-/// # assert_eq!(config.validate(), Ok(()));
-/// # Ok(())
-/// # }
+/// # type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+/// async fn connect(endpoint: &Endpoint, key: &[u8]) -> Result<Association> {
+///     // The key is in a file: peers know this end by its fingerprint.
+///     let identity = Identity::self_signed(provider(), key)?;
+///     let server = "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0".parse()?;
+///     let tls = Tls::new(&identity, Pinned(vec![server]))?;
+///     Ok(endpoint.connect("192.0.2.1:9899".parse::<std::net::SocketAddr>()?, tls, Config::mobile()).await?)
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Tls {
@@ -146,9 +146,20 @@ impl OneTime {
 }
 
 impl Tls {
-    /// Creates the option from this end's key and the check of the peer's.
-    /// [`Identity::config`](crate::security::Identity::config) makes both, or rustls's own configurations do.
-    pub fn new(config: Config) -> Self {
+    /// Authenticates this end with `identity`, and its peers with `check`:
+    /// [`Pinned`](crate::security::Pinned) keys, [`AnyPeer`](crate::security::AnyPeer) together with a
+    /// [`code`](Self::code), or a check of your own.
+    ///
+    /// # Errors
+    ///
+    /// The identity's provider has no cipher suite of TLS 1.3.
+    pub fn new(identity: &Identity, check: impl CheckPeer + 'static) -> Result<Self, IdentityError> {
+        identity.config(Arc::new(check)).map(Self::with_config)
+    }
+
+    /// Authenticates both ends as rustls's configurations say: certificates of a CA
+    /// ([`Config::new`](crate::security::Config::new)).
+    pub fn with_config(config: Config) -> Self {
         let context = Context { config: Arc::new(config), server_name: None, code: None };
         Self { context, provider: Arc::new(Ring), false_start: true, log: None }
     }
@@ -199,28 +210,38 @@ impl Tls {
         self
     }
 
-    /// Returns the option for `Config::protection` that refuses peers without the DTLS chunk.
-    pub fn required(&self) -> Protection {
-        Protection::Required(self.keys())
+    /// Leaves associations with peers without the DTLS chunk in clear, instead of refusing them. An attacker
+    /// on the path can make every peer appear so.
+    #[must_use]
+    pub fn or_insecure(&self) -> Security {
+        Security::or_insecure(Arc::new(self.keys()))
     }
 
-    /// Returns the option for `Config::protection` that leaves associations with peers without the DTLS chunk
-    /// in clear. An attacker on the path can make every peer appear so.
-    pub fn offered(&self) -> Protection {
-        Protection::Offered(self.keys())
-    }
-
-    fn keys(&self) -> Arc<KeyManagement> {
+    fn keys(&self) -> KeyManagement {
         // The listener's preference decides.
         let methods = [self.false_start.then_some(METHOD_FALSE_START), Some(METHOD)];
         let methods = methods.into_iter().flatten().map(KeyManagementId::new).collect();
         let both = DtlsRoles { client: true, server: true };
         let keys = KeyManagement::external(Arc::clone(&self.provider), methods, both)
             .with_context(Arc::new(self.context.clone()));
-        Arc::new(match self.log.clone() {
+        match self.log.clone() {
             Some(log) => keys.with_log(move |line| log(line)),
             None => keys,
-        })
+        }
+    }
+}
+
+/// Peers without the DTLS chunk are refused.
+impl From<&Tls> for Security {
+    fn from(tls: &Tls) -> Self {
+        tls.keys().into()
+    }
+}
+
+/// Peers without the DTLS chunk are refused.
+impl From<Tls> for Security {
+    fn from(tls: Tls) -> Self {
+        (&tls).into()
     }
 }
 
@@ -252,8 +273,8 @@ pub(crate) fn for_role(protection: Protection, listens: bool) -> Protection {
     let roles = DtlsRoles { client: !listens, server: listens };
     let narrowed = |keys: Arc<KeyManagement>| Arc::new(Arc::unwrap_or_clone(keys).with_roles(roles));
     match protection {
-        Protection::Off => Protection::Off,
-        Protection::Offered(keys) => Protection::Offered(narrowed(keys)),
+        Protection::Insecure => Protection::Insecure,
+        Protection::OrInsecure(keys) => Protection::OrInsecure(narrowed(keys)),
         Protection::Required(keys) => Protection::Required(narrowed(keys)),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use common::{run, server};
-use msctp::{Config, Endpoint, PathState};
+use msctp::{Config, Endpoint, PathState, Security};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -70,7 +70,7 @@ fn a_subscriber_sees_set_up_paths_a_move_and_the_end() {
         let (server, peer) = server(9);
         let bind = ["127.0.0.2:0", "127.0.0.3:0"].map(|address| address.parse().unwrap());
         let client = Endpoint::bind(&common::options_at(bind)).unwrap();
-        let association = client.connect(peer, Config::default()).await.unwrap();
+        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
         let accepted = server.accept(9).await.unwrap();
         let active = || association.paths().iter().filter(|path| path.state == PathState::Active).count();
         while active() < 2 {

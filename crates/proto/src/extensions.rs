@@ -126,7 +126,7 @@ impl Extensions {
         //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH
         //# chunks in its INIT and INIT-ACK parameters.
         // draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2: the DTLS chunk takes the place of AUTH
-        let asconf = auth != AuthPolicy::Off || *protection != Protection::Off;
+        let asconf = auth != AuthPolicy::Off || *protection != Protection::Insecure;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //# The sender MUST support both the sending and the receiving of any chunk types listed within the
         //# Supported Extensions Parameter.

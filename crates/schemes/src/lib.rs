@@ -1,13 +1,12 @@
-//! Schemes from the literature and of our own for the msctp core: handover policies, a bandwidth estimator,
-//! loss classifiers and congestion controllers.
+//! Handover policies to deploy: [`Anticipate`], with which every association of the crate `msctp` moves unless
+//! its options name another.
 //!
-//! Every scheme uses the public traits of `msctp-proto` and `msctp-congestion` only, as a scheme in any other
-//! crate would. A new scheme is one file and one line in its catalogue.
+//! It uses the public traits of `msctp-proto` and `msctp-congestion` only, as a policy in any other crate would.
+//! RFC 9260's own policy is [`Conservative`](msctp_proto::handover::Conservative).
 
-pub mod catalogue;
-pub mod classifiers;
-pub mod controllers;
-pub mod policies;
-pub mod quality;
+mod anticipate;
+#[cfg(test)]
+mod testing;
 pub mod train;
-pub mod wbest;
+
+pub use anticipate::Anticipate;

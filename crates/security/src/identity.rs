@@ -133,6 +133,14 @@ mod self_signed {
             Ok(Zeroizing::new(key.serialize_der()))
         }
 
+        /// Creates an identity with a new key, which ends with this value.
+        ///
+        /// # Errors
+        /// If the operating system provides no random numbers.
+        pub fn generate(provider: Arc<CryptoProvider>) -> Result<Self, IdentityError> {
+            Self::self_signed(provider, &Self::generate_key()?)
+        }
+
         /// Creates an identity from an Ed25519 key in PKCS #8, with a certificate that has no name and does
         /// not expire.
         ///

@@ -79,7 +79,8 @@ fn begin_sctp(jobs: Vec<SctpJob>, stage: &Stage) -> Result<Vec<Rc<SctpEnd>>, Str
                 return Err(format!("{host}: a server cannot add addresses on real sockets"));
             }
             if !waiting.contains_key(&port) {
-                endpoint.listen(port, sctp::config(&job)).map_err(|e| format!("{host}: {e}"))?;
+                let (security, config) = sctp::secured(sctp::config(&job));
+                endpoint.listen(port, security, config).map_err(|e| format!("{host}: {e}"))?;
             }
             let (caller, door) = oneshot::channel();
             waiting.entry(port).or_default().push((job.peer.clone(), caller));

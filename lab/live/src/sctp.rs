@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use msctp::handover::{LinkEvent, LinkState};
 use msctp::{
-    AddressRequest, Association, AssociationError, Config, Endpoint, Event, OutMessage, Peer, Pmtu,
+    AddressRequest, Association, AssociationError, Config, Endpoint, Event, OutMessage, Peer, Pmtu, Security,
     SendError, Span, Time,
 };
 use msctp_sim::real_stacks::{Call, SctpJob, Sender, StackEvent, Step, path_to};
@@ -39,6 +39,11 @@ pub(crate) struct Door {
 /// header here. The options therefore add these bytes, so that packets carry as much as the simulator's.
 pub(crate) fn config(job: &SctpJob) -> Config {
     Config { pmtu: above_udp(job.config.pmtu), ..job.config.clone() }
+}
+
+/// Takes the scenario's protection out of an association's options.
+pub(crate) fn secured(mut config: Config) -> (Security, Config) {
+    (std::mem::take(&mut config.protection).into(), config)
 }
 
 fn above_udp(pmtu: Pmtu) -> Pmtu {
@@ -242,7 +247,8 @@ async fn connect(
     caller: oneshot::Sender<Association>,
     stage: Stage,
 ) {
-    match endpoint.connect(peer, config).await {
+    let (security, config) = secured(config);
+    match endpoint.connect(peer, security, config).await {
         Ok(association) => drop(caller.send(association)),
         Err(e) => stage.fail(format!("the association could not be set up: {e}")),
     }

@@ -4,7 +4,7 @@
 use msctp_congestion::{
     Ack, Controller, ControllerConfig, Loss, Make, Measured, Rfc9260, StartState, Window,
 };
-use msctp_schemes::catalogue::{ControllerEntry, controllers};
+use msctp_lab_schemes::catalogue::{ControllerEntry, controllers};
 use msctp_units::{Rate, Time};
 
 const HELD: ControllerEntry = ControllerEntry {
@@ -14,7 +14,7 @@ const HELD: ControllerEntry = ControllerEntry {
     make: |_| HeldConfig.into(),
 };
 
-/// Returns the controllers of simulated associations: those of `msctp-schemes` and `held`.
+/// Returns the controllers of simulated associations: those of `msctp-lab-schemes` and `held`.
 pub(crate) fn controllers_with_held() -> impl Iterator<Item = &'static ControllerEntry> {
     controllers().iter().chain([&HELD])
 }

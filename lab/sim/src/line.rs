@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
+use msctp_lab_schemes::classifiers::Tally;
 use msctp_proto::{Association, AssociationStats, Handle, PathAddr, PathId, PathStats, PrimaryCause};
-use msctp_schemes::classifiers::Tally;
 use msctp_units::{Span, Time};
 
 use crate::app::reader::Reader;

@@ -6,8 +6,8 @@
 //! numbers of its data. Nothing is kept when no sender of the scenario classifies losses.
 
 use msctp_congestion::classifier::{Cause, LossClassifier};
+use msctp_lab_schemes::classifiers::{Measured, Tally};
 use msctp_link::{DropReason, LossReason};
-use msctp_schemes::classifiers::{Measured, Tally};
 
 use crate::packet::{PacketId, PacketPool};
 use crate::scenario::Scenario;

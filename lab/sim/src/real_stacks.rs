@@ -8,8 +8,8 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
+use msctp_lab_schemes::classifiers::Tally;
 use msctp_proto::{AssociationStats, Config, OutMessage, PathAddr, PathStats, PrimaryCause, TraceEvent};
-use msctp_schemes::classifiers::Tally;
 use msctp_units::{Span, Time};
 
 use crate::action::Act;

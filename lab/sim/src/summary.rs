@@ -1,6 +1,6 @@
 //! The summary of a run, serializable as JSON: `docs/summary.schema.json`, with units in the names of keys.
 
-use msctp_schemes::classifiers::Tally;
+use msctp_lab_schemes::classifiers::Tally;
 use msctp_units::Span;
 use serde::Serialize;
 

@@ -3,11 +3,11 @@
 
 use msctp_congestion::estimator::Estimate as CoreEstimate;
 use msctp_congestion::{Measured, StartState};
+use msctp_lab_schemes::wbest::{WBest, WBestConfig};
 use msctp_proto::handover::{
     Action, LinkEvent as CoreLinkEvent, LinkState, PathView as CorePathView, View as CoreView,
 };
 use msctp_proto::{PathId, PathState};
-use msctp_schemes::wbest::{WBest, WBestConfig};
 use msctp_units::{Rate, Span, Time};
 use msctp_wire::ChunkType;
 use pyo3::exceptions::PyTypeError;

@@ -1,10 +1,9 @@
 //! msctp in its mobile profile, encrypted. It follows the interfaces itself and receives no hint.
 
-use std::sync::Arc;
 
 use msctp::security::{AnyPeer, Identity, Tls, provider};
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility, Peer};
-use msctp_schemes::policies::{PolicyConfig, policy};
+use msctp_lab_schemes::policies::{PolicyConfig, policy};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{MESSAGE, Receiver, server};
@@ -13,13 +12,15 @@ use crate::arrivals::Log;
 use crate::capture::{Capture, Wanted};
 
 fn config(name: Option<&str>) -> Result<Config, Failure> {
-    let identity = Identity::self_signed(provider(), &Identity::generate_key()?)?;
-    let protection = Tls::new(identity.config(Arc::new(AnyPeer))?).required();
-    let mut config = Config { protection, ..Config::mobile() };
+    let mut config = Config::mobile();
     if let Some(name) = name {
         config.handover_policy = policy(name, &PolicyConfig::default())?;
     }
     Ok(config)
+}
+
+fn tls() -> Result<Tls, Failure> {
+    Ok(Tls::new(&Identity::generate(provider())?, AnyPeer)?)
 }
 
 /// Serves until it is stopped, or the receiver is gone.
@@ -43,7 +44,7 @@ fn traced(options: EndpointOptions, capture: Option<&Capture>) -> EndpointOption
 
 async fn send(policy: Option<&str>, capture: Option<&Capture>) -> Result<(), Failure> {
     let endpoint = Endpoint::bind(&traced(EndpointOptions::new([server()?]), capture))?;
-    endpoint.listen(DEFAULT_PORT, config(policy)?)?;
+    endpoint.listen(DEFAULT_PORT, tls()?, config(policy)?)?;
     let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
     let message = vec![0x5a; MESSAGE];
     loop {
@@ -59,7 +60,7 @@ pub(super) async fn receive(
     let mobility = Mobility { prefer: receiver.prefer.clone(), ..Mobility::default() };
     let options = EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(mobility);
     let endpoint = Endpoint::bind(&traced(options, capture))?;
-    let association = endpoint.connect(Peer::new(server()?), config(receiver.policy.as_deref())?).await?;
+    let association = endpoint.connect(Peer::new(server()?), tls()?, config(receiver.policy.as_deref())?).await?;
     while let Some(message) = association.recv().await? {
         log.add(message.data.len())?;
     }

@@ -3,36 +3,36 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use msctp::security::{AnyPeer, Identity, Tls, provider};
-use msctp::{Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions, Pmtu};
+use msctp::{Security, Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions, Pmtu};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::job::{AT_ONCE, Job, MESSAGES, MTU, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 use crate::requests::{Calls, LEN};
 
-/// Returns the options of an end. `encrypted`: with a new key of its own, for a peer with any key.
-fn config(encrypted: bool) -> Result<Config, String> {
-    let mut config = Config { pmtu: Pmtu::UpTo(MTU), ..Config::mobile() };
-    if encrypted {
-        let key = Identity::generate_key().map_err(|e| failed("key")(&e))?;
-        let identity = Identity::self_signed(provider(), &key).map_err(|e| failed("key")(&e))?;
-        config.protection =
-            Tls::new(identity.config(Arc::new(AnyPeer)).map_err(|e| failed("key")(&e))?).required();
+fn config() -> Config {
+    Config { pmtu: Pmtu::UpTo(MTU), ..Config::mobile() }
+}
+
+/// Returns the security of an end. `encrypted`: with a new key of its own, for a peer with any key.
+fn security(encrypted: bool) -> Result<Security, String> {
+    if !encrypted {
+        return Ok(Security::insecure());
     }
-    Ok(config)
+    let identity = Identity::generate(provider()).map_err(|e| failed("key")(&e))?;
+    Ok(Tls::new(&identity, AnyPeer).map_err(|e| failed("key")(&e))?.into())
 }
 
 pub fn server(job: &Job, encrypted: bool) -> Result<(), String> {
-    let config = config(encrypted)?;
+    let security = security(encrypted)?;
     block_on(async {
         let endpoint =
             Endpoint::bind(&EndpointOptions::new([job.address])).map_err(|e| failed("bind")(&e))?;
-        endpoint.listen(DEFAULT_PORT, config).map_err(|e| failed("listen")(&e))?;
+        endpoint.listen(DEFAULT_PORT, security, config()).map_err(|e| failed("listen")(&e))?;
         ready();
         let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
         let mut tally = Tally::default();
@@ -47,11 +47,11 @@ pub fn server(job: &Job, encrypted: bool) -> Result<(), String> {
 }
 
 pub fn client(job: &Job, encrypted: bool) -> Result<(), String> {
-    let config = config(encrypted)?;
+    let security = security(encrypted)?;
     block_on(async {
         let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
         let association =
-            endpoint.connect(job.address, config).await.map_err(|e| failed("connecting")(&e))?;
+            endpoint.connect(job.address, security, config()).await.map_err(|e| failed("connecting")(&e))?;
         let message = Bytes::from(vec![0x5a; job.len]);
         let begin = Instant::now();
         while begin.elapsed() < job.time {
@@ -63,7 +63,7 @@ pub fn client(job: &Job, encrypted: bool) -> Result<(), String> {
 
 /// Accepts `len` associations, each read by its own task.
 pub fn hold(job: &Job, encrypted: bool) -> Result<(), String> {
-    let config = config(encrypted)?;
+    let security = security(encrypted)?;
     let tally = Rc::new(RefCell::new(Tally::default()));
     let readers = LocalSet::new();
     block_on(readers.run_until(async {
@@ -72,7 +72,7 @@ pub fn hold(job: &Job, encrypted: bool) -> Result<(), String> {
         // The default protects from floods: 10,000 answers to INITs per second.
         options.core.max_replies_per_second = u32::MAX;
         let endpoint = Endpoint::bind(&options).map_err(|e| failed("bind")(&e))?;
-        endpoint.listen(DEFAULT_PORT, config).map_err(|e| failed("listen")(&e))?;
+        endpoint.listen(DEFAULT_PORT, security, config()).map_err(|e| failed("listen")(&e))?;
         ready();
         for _ in 0..job.len {
             let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
@@ -91,12 +91,12 @@ pub fn hold(job: &Job, encrypted: bool) -> Result<(), String> {
 
 /// Sets up `len` associations, sends small messages over all of them in turn, and ends them.
 pub fn open(job: &Job, encrypted: bool) -> Result<(), String> {
-    let config = config(encrypted)?;
+    let security = security(encrypted)?;
     block_on(async {
         let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
         pause("begin", 0)?;
         let begin = Instant::now();
-        let associations = set_up(&endpoint, job, &config).await?;
+        let associations = set_up(&endpoint, job, &security).await?;
         pause("opened", begin.elapsed().as_nanos())?;
         let sent = send_in_turn(&associations).await?;
         pause("sent", u128::from(sent))?;
@@ -107,12 +107,12 @@ pub fn open(job: &Job, encrypted: bool) -> Result<(), String> {
     })
 }
 
-async fn set_up(endpoint: &Endpoint, job: &Job, config: &Config) -> Result<Vec<Association>, String> {
+async fn set_up(endpoint: &Endpoint, job: &Job, security: &Security) -> Result<Vec<Association>, String> {
     let (mut begun, mut up) = (JoinSet::new(), Vec::with_capacity(job.len));
     while up.len() < job.len {
         while begun.len() < AT_ONCE && up.len() + begun.len() < job.len {
-            let (endpoint, address, config) = (endpoint.clone(), job.address, config.clone());
-            begun.spawn(async move { endpoint.connect(address, config).await });
+            let (endpoint, address, security) = (endpoint.clone(), job.address, security.clone());
+            begun.spawn(async move { endpoint.connect(address, security, config()).await });
         }
         let Some(connected) = begun.join_next().await else { break };
         up.push(connected.map_err(|e| failed("connecting")(&e))?.map_err(|e| failed("connecting")(&e))?);
@@ -166,10 +166,10 @@ pub async fn requests<W: Future<Output = Result<SocketAddr, String>>>(
         Endpoint::bind(&any).map_err(|e| failed("bind")(&e))
     };
     let (server, client) = (bind()?, bind()?);
-    server.listen(DEFAULT_PORT, config(true)?).map_err(|e| failed("listen")(&e))?;
+    server.listen(DEFAULT_PORT, security(true)?, config()).map_err(|e| failed("listen")(&e))?;
     let at = way(server.local_addresses()[0]).await?;
     let (connected, accepted) = tokio::join!(
-        async { client.connect(at, config(true)?).await.map_err(|e| failed("connecting")(&e)) },
+        async { client.connect(at, security(true)?, config()).await.map_err(|e| failed("connecting")(&e)) },
         server.accept(DEFAULT_PORT)
     );
     let accepted = accepted.ok_or("the endpoint has ended")?;

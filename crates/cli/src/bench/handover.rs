@@ -10,7 +10,7 @@ use msctp_experiments::plan::Execution;
 use msctp_experiments::report::{Sheet, publish};
 use msctp_experiments::validation::replace_generated_by;
 use msctp_experiments::words::counted;
-use msctp_schemes::catalogue::{controllers, suggest};
+use msctp_lab_schemes::catalogue::{controllers, suggest};
 
 use crate::Failure;
 use crate::interrupt::Interrupt;

@@ -11,7 +11,7 @@ mod measure;
 
 use std::io::{self, Write};
 
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use serde::Serialize;
 
 use crate::Failure;

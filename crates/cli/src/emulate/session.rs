@@ -11,7 +11,7 @@ use msctp_emu::session::{Ended, Note, Task};
 use msctp_emu::{Emulation, Error, Options, need};
 use msctp_experiments::input::ScenarioText;
 use msctp_experiments::metrics::INTERVAL;
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use msctp_sim::Series;
 use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
 

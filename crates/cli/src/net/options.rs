@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use msctp::{
     Association, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
-    EndpointOptions, Mobility, PathUse, Peer, Pmtu, TraceSink, Translation,
+    EndpointOptions, Mobility, PathUse, Peer, Pmtu, Security, TraceSink, Translation,
 };
-use msctp_schemes::catalogue::{Options, controllers, find_controller};
-use msctp_schemes::policies::{PolicyConfig, needs_truth, policies, policy};
+use msctp_lab_schemes::catalogue::{self, controllers, find_controller};
+use msctp_lab_schemes::policies::{PolicyConfig, needs_truth, policies, policy};
 use tokio::time::Instant;
 
 use super::devices::{self, Devices};
@@ -20,6 +20,9 @@ use super::text::escape;
 use super::{Open, tcp};
 use crate::Failure;
 use crate::system::os_error;
+
+/// How an association is secured, and its other options.
+pub(crate) type Options = (Security, Config);
 
 /// Options of packets and associations.
 #[derive(clap::Args, Clone, Debug)]
@@ -169,7 +172,7 @@ impl NetArgs {
         Ok(())
     }
 
-    /// Builds the association's options, except for protection.
+    /// Builds the association's options.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: Pmtu::UpTo(self.mtu), ..Config::mobile() };
         if let Some(tune) = self.tune {
@@ -190,7 +193,7 @@ impl NetArgs {
             let entry = find_controller(controller).map_err(|unknown| {
                 Failure::Input(format!("--controller {controller}: want {}", unknown.want()))
             })?;
-            config.controller = (entry.make)(&Options::new());
+            config.controller = (entry.make)(&catalogue::Options::new());
         }
         config.paths = match self.paths {
             PathsArg::One => PathUse::One,
@@ -377,9 +380,9 @@ impl PeerArgs {
         let target = Target::of(&self.host).ok()?;
         let name = target.known_name();
         let attempt = async {
-            let config = Config { protection: net.security.for_client(&name).ok()?, ..net.config().ok()? };
+            let options = (net.security.for_client(&name).ok()?, net.config().ok()?);
             let address = self.address(&target).await.ok()?;
-            let connected = connect_once(&self.host, address, net, &config, open, None).await.ok()?;
+            let connected = connect_once(&self.host, address, net, &options, open, None).await.ok()?;
             net.security.note_server(&name, &connected.1).ok()?;
             Some(connected)
         };
@@ -395,7 +398,7 @@ impl PeerArgs {
     ) -> Result<Carried, Failure> {
         let target = Target::of(&self.host)?;
         let name = target.known_name();
-        let config = Config { protection: net.security.for_client(&name)?, ..net.config()? };
+        let options = (net.security.for_client(&name)?, net.config()?);
         let deadline = Instant::now() + self.timeout();
         let mut reported = false;
         loop {
@@ -405,7 +408,7 @@ impl PeerArgs {
                 resolved.set(true);
                 let of_udp = (self.timeout() / 3).min(UDP_ALONE);
                 let connected =
-                    connect_by_any(&self.host, address, net, &config, open, (idle_timeout, of_udp)).await?;
+                    connect_by_any(&self.host, address, net, &options, open, (idle_timeout, of_udp)).await?;
                 let _ = self.reached.set(address);
                 Ok(connected)
             };
@@ -465,12 +468,12 @@ async fn connect_by_any(
     host: &str,
     address: SocketAddr,
     net: &NetArgs,
-    config: &Config,
+    options: &Options,
     open: &Open,
     (idle_timeout, of_udp): (Option<Duration>, Duration),
 ) -> Result<Carried, Unconnected> {
     let over = |carrier| move |(endpoint, association)| (endpoint, association, carrier);
-    let udp = connect_once(host, address, net, config, open, idle_timeout);
+    let udp = connect_once(host, address, net, options, open, idle_timeout);
     let mut udp = std::pin::pin!(async { udp.await.map(over(Carrier::Udp)) });
     if !net.falls_back() {
         return udp.await;
@@ -485,7 +488,7 @@ async fn connect_by_any(
     let (devices, net) = (net.devices(), net.relayed());
     let tcp = async {
         let Ok(at) = tcp::relay(address, devices, open.add_relay()).await else { return None };
-        Some(connect_once(host, at, &net, config, open, idle_timeout).await.map(over(Carrier::Tcp)))
+        Some(connect_once(host, at, &net, options, open, idle_timeout).await.map(over(Carrier::Tcp)))
     };
     let mut tcp = std::pin::pin!(tcp);
     let why = if failed.is_some() { "the UDP port is closed" } else { "no answer over UDP" };
@@ -511,7 +514,7 @@ async fn connect_once(
     host: &str,
     address: SocketAddr,
     net: &NetArgs,
-    config: &Config,
+    options: &Options,
     open: &Open,
     idle_timeout: Option<Duration>,
 ) -> Result<(Endpoint, Association), Unconnected> {
@@ -520,8 +523,9 @@ async fn connect_once(
         error => Unconnected::Failed(net.unbound(error)),
     })?;
     let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
+    let (security, config) = options;
     let association = tokio::select! {
-        connected = endpoint.connect(peer, config.clone()) => connected.map_err(|error| match error {
+        connected = endpoint.connect(peer, security.clone(), config.clone()) => connected.map_err(|error| match error {
             ConnectError::Config(error) => Unconnected::Failed(refused(&error)),
             ConnectError::NoLocalAddress(at) if !net.bind.is_empty() => {
                 let family = if at.is_ipv4() { "an IPv4" } else { "an IPv6" };

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
+use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
 use msctp::security::rustls::KeyLogFile;
 use msctp::security::{AnyPeer, CheckPeer, Code, Fingerprint, Pinned, Refused, Tls, provider};
-use msctp::{Association, AuthConfig, ProtectionMismatch, SharedKey};
+use msctp::{Association, AuthConfig, ProtectionMismatch, Security, SharedKey};
 use msctp_experiments::words::counted;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -204,32 +204,32 @@ impl SecurityArgs {
         Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
     }
 
-    /// Returns the protection without TLS; `None` if TLS provides the keys.
-    pub(crate) fn without_tls(&self) -> Result<Option<Protection>, Failure> {
+    /// Returns the security without TLS; `None` if TLS provides the keys.
+    pub(crate) fn without_tls(&self) -> Result<Option<Security>, Failure> {
         if self.insecure {
-            return Ok(Some(Protection::Off));
+            return Ok(Some(Security::insecure()));
         }
         let Some(file) = &self.psk else { return Ok(None) };
         let mut keys = pre_shared(file)?;
         if let Some(log) = self.key_log()? {
             keys = keys.with_log(log);
         }
-        Ok(Some(Protection::Required(Arc::new(keys))))
+        Ok(Some(keys.into()))
     }
 
-    /// Returns a client's protection; `host`: the server's name among the known hosts.
-    pub(crate) fn for_client(&self, host: &str) -> Result<Protection, Failure> {
-        if let Some(protection) = self.without_tls()? {
-            return Ok(protection);
+    /// Returns a client's security; `host`: the server's name among the known hosts.
+    pub(crate) fn for_client(&self, host: &str) -> Result<Security, Failure> {
+        if let Some(security) = self.without_tls()? {
+            return Ok(security);
         }
         match (&self.code, self.proved.get()) {
             (Some(None), _) => {
                 Err(Failure::Input("--code: want the PHRASE that the server prints".to_owned()))
             }
             // The code is used up, and its owner is known.
-            (_, Some(proved)) => Ok(self.tls(Pinned(vec![*proved]))?.required()),
-            (Some(Some(phrase)), None) => Ok(self.tls(AnyPeer)?.code(parse_code(phrase)?).required()),
-            (None, None) => Ok(self.tls(KnownHost { name: host.to_owned() })?.required()),
+            (_, Some(proved)) => Ok(self.tls(Pinned(vec![*proved]))?.into()),
+            (Some(Some(phrase)), None) => Ok(self.tls(AnyPeer)?.code(parse_code(phrase)?).into()),
+            (None, None) => Ok(self.tls(KnownHost { name: host.to_owned() })?.into()),
         }
     }
 
@@ -260,7 +260,7 @@ impl SecurityArgs {
             own.config(Arc::new(check)).map_err(|error| Failure::Run(format!("this user's key: {error}")))?;
         // Does nothing unless the variable SSLKEYLOGFILE names a file.
         config.log_secrets(&(Arc::new(KeyLogFile::new()) as _));
-        let tls = Tls::new(config);
+        let tls = Tls::with_config(config);
         Ok(match self.key_log()? {
             Some(log) => tls.key_log(log),
             None => tls,
@@ -332,15 +332,15 @@ impl ServerSecurity {
         self.args.describe()
     }
 
-    /// Returns the protection of the next associations.
-    pub(crate) fn protection(&self) -> Result<Protection, Failure> {
-        if let Some(protection) = self.args.without_tls()? {
-            return Ok(protection);
+    /// Returns the security of the next associations.
+    pub(crate) fn security(&self) -> Result<Security, Failure> {
+        if let Some(security) = self.args.without_tls()? {
+            return Ok(security);
         }
         Ok(match (&self.accepted, &self.phrase) {
-            (Some(accepted), None) => self.args.tls(Pinned(accepted.clone()))?.required(),
-            (_, None) => self.args.tls(AnyPeer)?.required(),
-            (_, Some(phrase)) => self.args.tls(AnyPeer)?.code(parse_code(phrase)?).required(),
+            (Some(accepted), None) => self.args.tls(Pinned(accepted.clone()))?.into(),
+            (_, None) => self.args.tls(AnyPeer)?.into(),
+            (_, Some(phrase)) => self.args.tls(AnyPeer)?.code(parse_code(phrase)?).into(),
         })
     }
 

@@ -8,7 +8,7 @@ use msctp::security::{Error, Rejected, Rejection};
 use msctp::{Association, Config, Endpoint, Incoming};
 
 use super::failures::FailuresBySource;
-use super::options::{NetArgs, refused};
+use super::options::{NetArgs, Options, refused};
 use super::security::{ClientsArgs, SecurityArgs, ServerSecurity};
 use super::sources::Interfaces;
 use super::status::Monitor;
@@ -22,7 +22,7 @@ pub(crate) struct Server {
     endpoint: Endpoint,
     port: u16,
     /// The options with which the endpoint listens.
-    config: Arc<Mutex<Config>>,
+    options: Arc<Mutex<Options>>,
     security: Arc<Mutex<ServerSecurity>>,
     monitor: Monitor,
     relayed: tcp::Relayed,
@@ -44,18 +44,19 @@ impl Server {
         let config = net.config()?;
         let endpoint = net.server_endpoint(open, idle_timeout)?;
         let security = ServerSecurity::new(net.security(), clients)?;
+        let options = (security.security()?, config);
         let port = net.sctp_port();
         let server = Self {
             endpoint,
             port,
-            config: Arc::new(Mutex::new(config)),
+            options: Arc::new(Mutex::new(options.clone())),
             security: Arc::new(Mutex::new(security)),
             monitor: open.monitor().clone(),
             relayed: tcp::Relayed::default(),
             interfaces: Interfaces::default(),
             failures: Arc::default(),
         };
-        server.listen(server.with_security(|security| server.config_with(security))?)?;
+        server.listen(options)?;
         let addresses: Vec<String> =
             server.endpoint.local_addresses().iter().map(ToString::to_string).collect();
         eprintln!("listening at {}, SCTP port {port}", addresses.join(", "));
@@ -73,21 +74,22 @@ impl Server {
         f(&mut self.security.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn config(&self) -> Config {
-        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn options(&self) -> Options {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Listens with these keys.
-    fn listen(&self, config: Config) -> Result<(), Failure> {
-        self.endpoint.listen(self.port, config.clone()).map_err(|error| refused(&error))?;
-        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+    /// Listens with these options.
+    fn listen(&self, options: Options) -> Result<(), Failure> {
+        let (security, config) = options.clone();
+        self.endpoint.listen(self.port, security, config).map_err(|error| refused(&error))?;
+        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
         Ok(())
     }
 
     /// Returns the options with the keys read again from their files.
-    fn config_with(&self, security: &ServerSecurity) -> Result<Config, Failure> {
-        let (protection, auth) = (security.protection()?, security.authentication()?);
-        Ok(Config { protection, auth, ..self.config() })
+    fn options_with(&self, security: &ServerSecurity) -> Result<Options, Failure> {
+        let (_, config) = self.options();
+        Ok((security.security()?, Config { auth: security.authentication()?, ..config }))
     }
 
     pub(crate) const fn endpoint(&self) -> &Endpoint {
@@ -153,15 +155,15 @@ impl Server {
 
     /// Listens with another key or code. Existing associations continue.
     fn listen_again(&self) -> Result<(), Failure> {
-        let config = self.with_security(|security| self.config_with(security))?;
-        self.switch(config)
+        let options = self.with_security(|security| self.options_with(security))?;
+        self.switch(options)
     }
 
     /// Listens with other options, or with the old ones if the endpoint rejects them.
-    fn switch(&self, config: Config) -> Result<(), Failure> {
-        let old = self.config();
+    fn switch(&self, options: Options) -> Result<(), Failure> {
+        let old = self.options();
         self.endpoint.stop_listening(self.port);
-        self.listen(config).or_else(|failure| {
+        self.listen(options).or_else(|failure| {
             self.listen(old)?;
             Err(failure)
         })
@@ -176,8 +178,7 @@ impl Server {
     pub(crate) fn reload(&self, security: &SecurityArgs, clients: &ClientsArgs) -> Result<(), Failure> {
         self.with_security(|own| {
             let next = own.reloaded(security, clients)?;
-            let config = self.config_with(&next)?;
-            self.switch(config)?;
+            self.switch(self.options_with(&next)?)?;
             next.announce_nobody();
             *own = next;
             Ok(())
@@ -247,13 +248,14 @@ mod tests {
         let args = Args::parse_from(["serve", "--bind", "127.0.0.1:0", "--insecure"]);
         let open = Open::default();
         let server = Server::start(&args.net, &args.clients, &open, None, "connect").unwrap();
-        let rejected = server.switch(Config { pmtu: Pmtu::UpTo(1), ..server.config() });
+        let (security, config) = server.options();
+        let rejected = server.switch((security, Config { pmtu: Pmtu::UpTo(1), ..config }));
         assert!(rejected.unwrap_err().to_string().starts_with("--mtu 1: want "));
         let here = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap();
         let peer = Peer { port: server.port, ..Peer::new(server.endpoint.local_addresses()[0]) };
-        let protection = args.net.security().for_client("here").unwrap();
-        let config = Config { protection, ..args.net.config().unwrap() };
-        let both = async { tokio::join!(here.connect(peer, config), server.accept()) };
+        let security = args.net.security().for_client("here").unwrap();
+        let config = args.net.config().unwrap();
+        let both = async { tokio::join!(here.connect(peer, security, config), server.accept()) };
         let (connected, accepted) = tokio::time::timeout(Duration::from_secs(60), both).await.unwrap();
         assert!(connected.is_ok() && accepted.is_ok());
     }

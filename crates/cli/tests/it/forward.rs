@@ -4,7 +4,7 @@
 
 use crate::client::{Forward, connect};
 use crate::process::{
-    HANGS, Server, config, end, finish, folder, msctp, own_port, run, signal, stderr, wait_for,
+    HANGS, Server, end, finish, folder, msctp, own_port, run, security, signal, stderr, wait_for,
 };
 use crate::targets::{echo, target};
 
@@ -207,7 +207,7 @@ fn refusing(text: &'static str) -> SocketAddr {
         runtime.block_on(async {
             let any = "127.0.0.1:0".parse().unwrap();
             let endpoint = msctp::Endpoint::bind(&msctp::EndpointOptions::new([any])).unwrap();
-            endpoint.listen(msctp::DEFAULT_PORT, config()).unwrap();
+            endpoint.listen(msctp::DEFAULT_PORT, security(), msctp::Config::mobile()).unwrap();
             sender.send(endpoint.local_addresses()[0]).unwrap();
             let association = endpoint.accept(msctp::DEFAULT_PORT).await.unwrap();
             while let Ok(Some(message)) = association.recv().await {

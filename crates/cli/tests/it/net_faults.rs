@@ -4,8 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "processes run in real time")]
 
 use crate::process::{
-    HANGS, Server, config, config_home, end, finish, folder, msctp, run, runtime_dir, sha256, signal, stderr,
-    wait_for,
+    HANGS, Server, config_home, end, finish, folder, msctp, run, runtime_dir, security, sha256, signal,
+    stderr, wait_for,
 };
 
 use std::fs;
@@ -356,7 +356,10 @@ impl Client {
         let association = runtime.block_on(async {
             let any = "127.0.0.1:0".parse().unwrap();
             let endpoint = msctp::Endpoint::bind(&msctp::EndpointOptions::new([any])).unwrap();
-            endpoint.connect(msctp::Peer::new(at.parse().unwrap()), config()).await.unwrap()
+            endpoint
+                .connect(msctp::Peer::new(at.parse().unwrap()), security(), msctp::Config::mobile())
+                .await
+                .unwrap()
         });
         Self { runtime, association, ppid: u32::from_be_bytes(ppid) }
     }
@@ -482,7 +485,7 @@ fn offers_of_a_large_name_do_not_delay_another_sender() {
         let mut offers = Vec::new();
         for _ in 0..20 {
             let peer = Peer::new(server.at.parse().unwrap());
-            let association = client.connect(peer, config()).await.unwrap();
+            let association = client.connect(peer, security(), msctp::Config::mobile()).await.unwrap();
             let (stream, ppid) = (1, u32::from_be_bytes(*b"msFI"));
             let data = text.clone().into();
             association.send(OutMessage { stream, ppid, data, ..OutMessage::default() }).await.unwrap();

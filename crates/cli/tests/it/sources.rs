@@ -6,7 +6,7 @@
 
 use crate::client::Forward;
 use crate::moves::net::{self, Host};
-use crate::process::{HANGS, Server, config, folder};
+use crate::process::{HANGS, Server, folder, security};
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -157,8 +157,9 @@ fn associate(
             let mut attempts = 0;
             while begin.elapsed() < time {
                 attempts += 1;
-                if let Ok(association) =
-                    endpoint.connect(msctp::Peer::new(server.parse().unwrap()), config()).await
+                if let Ok(association) = endpoint
+                    .connect(msctp::Peer::new(server.parse().unwrap()), security(), msctp::Config::mobile())
+                    .await
                 {
                     then(&association).await;
                     association.abort("it goes");

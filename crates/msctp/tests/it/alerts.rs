@@ -16,22 +16,23 @@ use tokio::time::timeout;
 const PORT: u16 = 9;
 
 /// Returns an end with one cipher suite.
-fn only(suite: CipherSuite) -> Config {
+fn only(suite: CipherSuite) -> Tls {
     let mut provider = CryptoProvider::clone(&provider());
     provider.cipher_suites.retain(|one| one.suite() == suite);
     let identity = Identity::self_signed(Arc::new(provider), &Identity::generate_key().unwrap()).unwrap();
-    let tls = Tls::new(identity.config(Arc::new(AnyPeer)).unwrap());
-    Config { protection: tls.required(), ..Config::default() }
+    Tls::new(&identity, AnyPeer).unwrap()
 }
 
 #[test]
 fn both_ends_report_that_there_is_no_common_cipher_suite() {
     run(async {
         let server = Endpoint::bind(&options()).unwrap();
-        server.listen(PORT, only(CipherSuite::TLS13_AES_256_GCM_SHA384)).unwrap();
+        server.listen(PORT, only(CipherSuite::TLS13_AES_256_GCM_SHA384), Config::default()).unwrap();
         let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
         let client = bind();
-        let failed = client.connect(peer.clone(), only(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256)).await;
+        let failed = client
+            .connect(peer.clone(), only(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256), Config::default())
+            .await;
         let Err(ConnectError::Security(error)) = failed else { panic!("{failed:?}") };
         assert_eq!(*error, Error::Alert(AlertDescription::HandshakeFailure));
         assert_eq!(error.to_string(), "the peer ended the TLS handshake with the alert HandshakeFailure");
@@ -40,7 +41,7 @@ fn both_ends_report_that_there_is_no_common_cipher_suite() {
         assert!(timeout(Duration::from_millis(100), server.accept(PORT)).await.is_err());
         // The place is free again.
         let client = bind();
-        client.connect(peer, only(CipherSuite::TLS13_AES_256_GCM_SHA384)).await.unwrap();
+        client.connect(peer, only(CipherSuite::TLS13_AES_256_GCM_SHA384), Config::default()).await.unwrap();
         server.accept(PORT).await.unwrap();
     });
 }

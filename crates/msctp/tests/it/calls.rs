@@ -5,17 +5,17 @@ use crate::common;
 use common::{bind, options, run};
 use msctp::{
     Association, AuthConfig, AuthEvent, CallError, CallRefusal, Config, Endpoint, Event, KeyError, Peer,
-    ReconfigOutcome, SharedKey, StreamEvent, StreamRequest,
+    ReconfigOutcome, Security, SharedKey, StreamEvent, StreamRequest,
 };
 
 const PORT: u16 = 9;
 
 async fn pair(config: Config) -> ((Endpoint, Endpoint), Association, Association) {
     let server = Endpoint::bind(&options()).unwrap();
-    server.listen(PORT, config.clone()).unwrap();
+    server.listen(PORT, Security::insecure(), config.clone()).unwrap();
     let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
     let client = bind();
-    let association = client.connect(peer, config).await.unwrap();
+    let association = client.connect(peer, Security::insecure(), config).await.unwrap();
     let accepted = server.accept(PORT).await.unwrap();
     ((server, client), association, accepted)
 }

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use common::soon;
-use msctp::{Config, Endpoint, Peer};
+use msctp::{Config, Endpoint, Peer, Security};
 
 fn endpoint() -> Endpoint {
     Endpoint::bind(&common::options()).unwrap()
@@ -47,10 +47,10 @@ async fn send_recv_and_accept_given_up_lose_and_repeat_nothing() {
     let (server, client) = (endpoint(), endpoint());
     // Room for a few messages, so that sending waits too.
     let config = Config { send_buffer: 16 << 10, ..Config::default() };
-    server.listen(9899, config.clone()).unwrap();
+    server.listen(9899, Security::insecure(), config.clone()).unwrap();
     let peer = Peer::new(server.local_addresses()[0]);
     let (association, (accepted, _)) =
-        tokio::join!(client.connect(peer, config), at_last(|| server.accept(9899)));
+        tokio::join!(client.connect(peer, Security::insecure(), config), at_last(|| server.accept(9899)));
     let (association, accepted) = (association.unwrap(), accepted.unwrap());
     let message = |n: u32| [n.to_be_bytes().to_vec(), vec![n as u8; 5000]].concat();
     let sending = async {
@@ -81,15 +81,18 @@ async fn send_recv_and_accept_given_up_lose_and_repeat_nothing() {
 #[tokio::test]
 async fn connect_given_up_leaves_nothing_and_hinders_nothing() {
     let (server, client) = (endpoint(), endpoint());
-    server.listen(9899, Config::default()).unwrap();
+    server.listen(9899, Security::insecure(), Config::default()).unwrap();
     let peer = Peer::new(server.local_addresses()[0]);
     for polls in 1..6 {
-        let given_up = within(polls, client.connect(peer.clone(), Config::default())).await;
+        let given_up =
+            within(polls, client.connect(peer.clone(), Security::insecure(), Config::default())).await;
         drop(given_up);
         tokio::task::yield_now().await;
     }
     soon(client.idle()).await;
-    let whole = async { tokio::join!(client.connect(peer, Config::default()), server.accept(9899)) };
+    let whole = async {
+        tokio::join!(client.connect(peer, Security::insecure(), Config::default()), server.accept(9899))
+    };
     let (association, _accepted) = soon(whole).await;
     association.unwrap().abort("done");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::{bind, fill, options, run, server, soon};
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer,
-    StreamError,
+    Security, StreamError,
 };
 
 const PORT: u16 = 9;
@@ -22,7 +22,7 @@ fn program<F: Future<Output = ()>>(
     std::thread::spawn(move || {
         run(async move {
             let endpoint = bind();
-            let association = endpoint.connect(peer, Config::default()).await.unwrap();
+            let association = endpoint.connect(peer, Security::insecure(), Config::default()).await.unwrap();
             then(endpoint, association).await;
         });
     })
@@ -99,7 +99,7 @@ fn close_says_that_the_end_of_the_runtime_cut_associations_off() {
 fn an_association_that_was_shut_down_has_no_streams() {
     run(async {
         let (server, peer) = server(PORT);
-        let association = bind().connect(peer, Config::default()).await.unwrap();
+        let association = bind().connect(peer, Security::insecure(), Config::default()).await.unwrap();
         let _accepted = server.accept(PORT).await.unwrap();
         soon(association.shutdown()).await.unwrap();
         assert_eq!(association.open_stream().await.unwrap_err(), StreamError::ShutDown);
@@ -114,7 +114,7 @@ fn abort_reaches_every_peer_and_ends_the_endpoint() {
         let clients: Vec<Endpoint> = (0..3).map(|_| bind()).collect();
         let mut here = Vec::new();
         for client in &clients {
-            here.push(client.connect(peer.clone(), Config::default()).await.unwrap());
+            here.push(client.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap());
         }
         let accepted = server.accept(PORT).await.unwrap();
         soon(server.abort("interrupted")).await;
@@ -127,9 +127,15 @@ fn abort_reaches_every_peer_and_ends_the_endpoint() {
         }
         assert_eq!(accepted.recv().await, Err(AssociationError::Lost(LossReason::Aborted)));
         assert!(server.accept(PORT).await.is_none());
-        let refused = server.connect(peer, Config::default()).await;
+        let refused = server.connect(peer, Security::insecure(), Config::default()).await;
         assert!(matches!(refused, Err(ConnectError::EndpointClosed)));
-        assert!(server.listen(PORT + 1, Config::default()).unwrap_err().to_string().contains("closed"));
+        assert!(
+            server
+                .listen(PORT + 1, Security::insecure(), Config::default())
+                .unwrap_err()
+                .to_string()
+                .contains("closed")
+        );
     });
 }
 
@@ -139,7 +145,7 @@ fn close_gives_up_after_the_linger_time_and_tells_the_peer() {
         let (server, peer) = server(PORT);
         let client =
             Endpoint::bind(&EndpointOptions { linger: Duration::from_millis(300), ..options() }).unwrap();
-        let association = client.connect(peer, Config::default()).await.unwrap();
+        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         // More than the buffers of a peer that does not read hold.
         fill(&association).await;
@@ -154,7 +160,7 @@ fn idle_does_not_wait_for_handles_to_what_is_over() {
     run(async {
         let (server, peer) = server(PORT);
         let client = bind();
-        let association = client.connect(peer, Config::default()).await.unwrap();
+        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         association.shutdown().await.unwrap();
         soon(async { tokio::join!(client.idle(), server.idle()) }).await;
@@ -173,7 +179,8 @@ fn the_port_is_free_when_close_returns() {
         for round in 0..100 {
             let again = Endpoint::bind(&common::options_at(at.clone()));
             let again = again.unwrap_or_else(|error| panic!("round {round}: {error}"));
-            let association = again.connect(peer.clone(), Config::default()).await.unwrap();
+            let association =
+                again.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap();
             let accepted = server.accept(PORT).await.unwrap();
             association.send_bytes(0, "hello").await.unwrap();
             if round % 2 == 0 {

@@ -21,16 +21,12 @@ const DTLS: u8 = 0x41;
 
 fn tls(check: impl CheckPeer + 'static) -> Tls {
     let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
-    Tls::new(identity.config(Arc::new(check)).unwrap())
-}
-
-fn with(tls: &Tls) -> Config {
-    Config { protection: tls.required(), ..Config::default() }
+    Tls::new(&identity, check).unwrap()
 }
 
 fn server(tls: &Tls) -> (Endpoint, Peer) {
     let server = Endpoint::bind(&options()).unwrap();
-    server.listen(PORT, with(tls)).unwrap();
+    server.listen(PORT, tls, Config::default()).unwrap();
     let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
     (server, peer)
 }
@@ -65,8 +61,8 @@ fn data_needs_no_protected_packet_of_the_listener() {
             let mute = Arc::new(Mutex::new(true));
             let peer = muting(&peer, server.local_addresses()[0], mute.clone()).await;
             let client = bind();
-            let config = with(&tls(AnyPeer).false_start(offered));
-            let connecting = client.connect(peer, config).false_start();
+            let tls = tls(AnyPeer).false_start(offered);
+            let connecting = client.connect(peer, tls, Config::default()).false_start();
             let early = tokio::spawn(connecting);
             if offered {
                 let association = early.await.unwrap().unwrap();
@@ -98,8 +94,9 @@ fn connect_alone_waits_for_the_listener() {
         let mute = Arc::new(Mutex::new(true));
         let peer = muting(&peer, server.local_addresses()[0], mute.clone()).await;
         let client = bind();
-        let config = with(&tls(AnyPeer));
-        let connecting = tokio::spawn(async move { (client.connect(peer, config).await, client) });
+        let tls = tls(AnyPeer);
+        let connecting =
+            tokio::spawn(async move { (client.connect(peer, tls, Config::default()).await, client) });
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(!connecting.is_finished());
         *mute.lock().unwrap() = false;
@@ -113,7 +110,7 @@ fn a_refusal_ends_the_association_and_nothing_is_delivered() {
         let known = Fingerprint::of(&vec![1, 2, 3].into());
         let (server, peer) = server(&tls(Pinned(vec![known])));
         let client = bind();
-        let early = client.connect(peer, with(&tls(AnyPeer))).false_start().await;
+        let early = client.connect(peer, tls(AnyPeer), Config::default()).false_start().await;
         // The refusal may come first.
         if let Ok(association) = early {
             let _ = association.send_bytes(0, "early").await;
@@ -133,8 +130,8 @@ fn a_code_is_proved_before_data_leaves() {
         let code = |text: &str| Code::new(text).unwrap();
         let (server, peer) = server(&tls(AnyPeer).code(code("7-lamp-cedar")));
         let client = bind();
-        let wrong = with(&tls(AnyPeer).code(code("8-lamp-cedar")));
-        let failed = client.connect(peer.clone(), wrong).false_start().await;
+        let wrong = tls(AnyPeer).code(code("8-lamp-cedar"));
+        let failed = client.connect(peer.clone(), wrong, Config::default()).false_start().await;
         assert!(matches!(failed, Err(ConnectError::Refused(_))), "{failed:?}");
         server.rejected(PORT).await.unwrap();
     });
@@ -148,7 +145,8 @@ fn early_data_arrives_on_every_association() {
         let (client, own) = (bind(), tls(AnyPeer));
         let mut associations = Vec::new();
         for i in 0..20u8 {
-            let association = client.connect(peer.clone(), with(&own)).false_start().await.unwrap();
+            let association =
+                client.connect(peer.clone(), &own, Config::default()).false_start().await.unwrap();
             association.send_bytes(0, vec![i; 3000]).await.unwrap();
             associations.push(association);
         }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
@@ -15,16 +14,15 @@ use msctp::{Config, Endpoint, EndpointOptions, Peer};
 
 const PORT: u16 = 9;
 
-fn tls(check: impl msctp::security::CheckPeer + 'static) -> Config {
+fn tls(check: impl msctp::security::CheckPeer + 'static) -> Tls {
     let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
-    let tls = Tls::new(identity.config(Arc::new(check)).unwrap());
-    Config { protection: tls.required(), ..Config::default() }
+    Tls::new(&identity, check).unwrap()
 }
 
 /// Binds a server with this rate of handshakes for each source.
 fn server(max_handshakes_per_second: u32) -> (Endpoint, Peer) {
     let server = Endpoint::bind(&EndpointOptions { max_handshakes_per_second, ..options() }).unwrap();
-    server.listen(PORT, tls(AnyPeer)).unwrap();
+    server.listen(PORT, tls(AnyPeer), Config::default()).unwrap();
     let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
     (server, peer)
 }
@@ -74,7 +72,7 @@ impl Flood {
         socket.connect(server.local_addresses()[0]).await.unwrap();
         let client = client_at(1);
         let peer = Peer { port: PORT, ..Peer::new(front.local_addr().unwrap()) };
-        let _connecting = client.connect(peer, tls(AnyPeer));
+        let _connecting = client.connect(peer, tls(AnyPeer), Config::default());
         let (mut buffer, mut init) = (vec![0; 65_536], Vec::new());
         loop {
             let (len, from) = front.recv_from(&mut buffer).await.unwrap();
@@ -162,12 +160,12 @@ fn clients_that_start_together_beside_a_flood_all_connect() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
-        let config = tls(AnyPeer);
+        let tls = tls(AnyPeer);
         let clients: Vec<_> = (2..14)
             .map(|host| {
-                let (client, peer, config) = (client_at(host), peer.clone(), config.clone());
+                let (client, peer, tls) = (client_at(host), peer.clone(), tls.clone());
                 tokio::spawn(async move {
-                    let association = client.connect(peer, config).await.unwrap();
+                    let association = client.connect(peer, tls, Config::default()).await.unwrap();
                     association.send_bytes(0, "hello").await.unwrap();
                     association.shutdown().await.unwrap();
                 })
@@ -189,9 +187,9 @@ fn clients_of_one_source_that_complete_their_handshakes_have_no_rate() {
     run(async {
         // At one a second, as many as this would take longer than this test may.
         let (server, peer) = server(1);
-        let (client, config) = (client_at(1), tls(AnyPeer));
+        let (client, tls) = (client_at(1), tls(AnyPeer));
         let up: Vec<_> =
-            (0..100).map(|_| tokio::spawn(client.connect(peer.clone(), config.clone()))).collect();
+            (0..100).map(|_| tokio::spawn(client.connect(peer.clone(), &tls, Config::default()))).collect();
         for connecting in up {
             connecting.await.unwrap().unwrap();
             server.accept(PORT).await.unwrap();
@@ -205,13 +203,13 @@ fn rejections_that_nobody_takes_are_counted() {
     run(async {
         let (server, peer) = server(100);
         server.stop_listening(PORT);
-        server.listen(PORT, tls(Pinned(Vec::new()))).unwrap();
+        server.listen(PORT, tls(Pinned(Vec::new())), Config::default()).unwrap();
         for _ in 0..3 {
-            client_at(2).connect(peer.clone(), tls(AnyPeer)).await.unwrap_err();
+            client_at(2).connect(peer.clone(), tls(AnyPeer), Config::default()).await.unwrap_err();
         }
-        let config = tls(AnyPeer);
+        let tls = tls(AnyPeer);
         for _ in 0..80 {
-            client_at(1).connect(peer.clone(), config.clone()).await.unwrap_err();
+            client_at(1).connect(peer.clone(), &tls, Config::default()).await.unwrap_err();
         }
         let (mut other, mut same) = (0, 0);
         while let Ok(Some(rejected)) = timeout(Duration::from_millis(100), server.rejected(PORT)).await {

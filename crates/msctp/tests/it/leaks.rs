@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{in_own_process, inside, soon, until};
-use msctp::{Config, Endpoint, EndpointOptions, Peer};
+use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
 
 fn endpoint() -> Endpoint {
     Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
@@ -29,7 +29,9 @@ enum End {
 
 async fn one(server: &Endpoint, client: &Endpoint, end: End) {
     let peer = Peer::new(server.local_addresses()[0]);
-    let both = async { tokio::join!(client.connect(peer, Config::mobile()), server.accept(9899)) };
+    let both = async {
+        tokio::join!(client.connect(peer, Security::insecure(), Config::mobile()), server.accept(9899))
+    };
     let (association, accepted) = both.await;
     let (association, accepted) = (association.unwrap(), accepted.unwrap());
     association.send_bytes(0, vec![7; 3000]).await.unwrap();
@@ -59,7 +61,7 @@ async fn a_thousand_associations() {
     let (tasks_before, files_before) = (tasks(), files());
     {
         let (server, client) = (endpoint(), endpoint());
-        server.listen(9899, Config::mobile()).unwrap();
+        server.listen(9899, Security::insecure(), Config::mobile()).unwrap();
         let (tasks_idle, files_idle) = (tasks(), files());
         for n in 0..1000 {
             let end = [End::Shutdown, End::Abort, End::Dropped][n % 3];

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{bind, options, run, server, soon};
-use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
-use msctp::{AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer, Span};
+use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
+use msctp::{
+    AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer, Security, Span,
+};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -43,11 +45,13 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
     run(async {
         let limit = Duration::from_secs(3);
         let server = Endpoint::bind(&EndpointOptions { idle_timeout: Some(limit), ..options() }).unwrap();
-        server.listen(PORT, Config::default()).unwrap();
+        server.listen(PORT, Security::insecure(), Config::default()).unwrap();
         let (at, relay) = relay(Arc::new(Mutex::new(vec![server.local_addresses()[0]]))).await;
         let client = bind();
-        let _association =
-            client.connect(Peer { port: PORT, ..Peer::new(at) }, Config::default()).await.unwrap();
+        let _association = client
+            .connect(Peer { port: PORT, ..Peer::new(at) }, Security::insecure(), Config::default())
+            .await
+            .unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         // Idle for longer than the timeout, and alive.
         assert!(timeout(limit * 2, accepted.recv()).await.is_err());
@@ -68,18 +72,18 @@ fn the_restart_of_an_encrypted_server_is_detected_in_seconds() {
         let keys = || {
             let key = Secret::from(&[7; 32][..]);
             let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-            Config { protection: Protection::Required(Arc::new(keys)), ..Config::mobile() }
+            Security::from(keys)
         };
         let [killed, restarted] = [0, 1].map(|_| {
             let server = bind();
-            server.listen(PORT, keys()).unwrap();
+            server.listen(PORT, keys(), Config::mobile()).unwrap();
             server
         });
         let servers = Arc::new(Mutex::new(vec![killed.local_addresses()[0]]));
         let (at, _relay) = relay(servers.clone()).await;
         let client = bind();
         let peer = Peer { port: PORT, ..Peer::new(at) };
-        let association = client.connect(peer.clone(), keys()).await.unwrap();
+        let association = client.connect(peer.clone(), keys(), Config::mobile()).await.unwrap();
         killed.accept(PORT).await.unwrap();
         servers.lock().unwrap().push(restarted.local_addresses()[0]);
         association.send_bytes(0, "is anybody there?").await.unwrap();
@@ -88,7 +92,7 @@ fn the_restart_of_an_encrypted_server_is_detected_in_seconds() {
         let text = "the peer no longer has the association: it restarted, or its idle timeout passed";
         assert_eq!(error.to_string(), text);
         assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::ConnectionReset);
-        let again = client.connect(peer, keys()).await.unwrap();
+        let again = client.connect(peer, keys(), Config::mobile()).await.unwrap();
         again.send_bytes(0, "hello again").await.unwrap();
         assert!(restarted.accept(PORT).await.unwrap().recv().await.unwrap().is_some());
     });
@@ -101,7 +105,7 @@ fn the_default_idle_timeout_is_60_s_and_a_short_one_is_refused() {
         let server =
             Endpoint::bind(&EndpointOptions { idle_timeout: Some(Duration::from_millis(1)), ..options() })
                 .unwrap();
-        let error = server.listen(PORT, Config::default()).unwrap_err();
+        let error = server.listen(PORT, Security::insecure(), Config::default()).unwrap_err();
         assert_eq!(error.to_string(), "idle_timeout = 1ms: want at least 100ms, or none");
     });
 }
@@ -115,7 +119,8 @@ fn connecting_to_a_udp_port_where_nobody_listens_fails_in_seconds() {
             // Bound and closed: nobody is there.
             let nobody = std::net::UdpSocket::bind(local).unwrap().local_addr().unwrap();
             // Without the ICMP message it would take four minutes.
-            let error = soon(client.connect(nobody, Config::default())).await.unwrap_err();
+            let error =
+                soon(client.connect(nobody, Security::insecure(), Config::default())).await.unwrap_err();
             assert!(matches!(error, ConnectError::PortUnreachable(at) if at == nobody), "{error:?}");
             let text = format!("nobody listens at {nobody}: the host answered with ICMP port unreachable");
             assert_eq!(error.to_string(), text);
@@ -128,13 +133,13 @@ fn the_errors_of_one_peer_do_not_disturb_the_packets_to_another() {
     run(async {
         let (server, peer) = server(PORT);
         let client = bind();
-        let association = client.connect(peer, Config::default()).await.unwrap();
+        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let config =
             Config { rto_initial: Span::from_millis(5), rto_min: Span::from_millis(5), ..Config::default() };
         for _ in 0..20 {
-            let error = client.connect(nobody, config.clone()).await.unwrap_err();
+            let error = client.connect(nobody, Security::insecure(), config.clone()).await.unwrap_err();
             assert!(matches!(error, ConnectError::PortUnreachable(_)), "{error:?}");
             association.send_bytes(0, "still there").await.unwrap();
             assert_eq!(accepted.recv().await.unwrap().unwrap().data.len(), 11);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::soon;
 use msctp::{
     Association, AssociationError, AssociationState, Config, ConnectError, Endpoint, Event, LossReason,
-    OutMessage, PathState, Peer, Pmtu, SendError, Span,
+    OutMessage, PathState, Peer, Pmtu, Security, SendError, Span,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -28,8 +28,8 @@ fn peer(server: &Endpoint) -> Peer {
 
 async fn pair(config: Config) -> (Endpoint, Endpoint, Association, Association) {
     let (server, client) = (endpoint("127.0.0.1:0"), endpoint("127.0.0.1:0"));
-    server.listen(PORT, config.clone()).unwrap();
-    let association = client.connect(peer(&server), config).await.unwrap();
+    server.listen(PORT, Security::insecure(), config.clone()).unwrap();
+    let association = client.connect(peer(&server), Security::insecure(), config).await.unwrap();
     let accepted = server.accept(PORT).await.unwrap();
     (server, client, association, accepted)
 }
@@ -43,8 +43,9 @@ fn pattern(len: usize) -> Vec<u8> {
 async fn bytes_arrive_in_order_in_both_directions_over_both_families() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (server, client) = (endpoint(address), endpoint(address));
-        server.listen(PORT, Config::default()).unwrap();
-        let association = client.connect(peer(&server), Config::default()).await.unwrap();
+        server.listen(PORT, Security::insecure(), Config::default()).unwrap();
+        let association =
+            client.connect(peer(&server), Security::insecure(), Config::default()).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         let sent = pattern(3_000_000);
         let echo = tokio::spawn(async move {
@@ -182,18 +183,31 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
         ..Config::default()
     };
     let peer_of = |address| Peer { port: PORT, ..Peer::new(address) };
-    let error = client.connect(peer_of(silent.local_addr().unwrap()), config.clone()).await.unwrap_err();
+    let error = client
+        .connect(peer_of(silent.local_addr().unwrap()), Security::insecure(), config.clone())
+        .await
+        .unwrap_err();
     assert!(matches!(error, ConnectError::Timeout), "{error:?}");
     let deaf = endpoint("127.0.0.1:0");
-    let error = client.connect(peer_of(deaf.local_addresses()[0]), config.clone()).await.unwrap_err();
+    let error = client
+        .connect(peer_of(deaf.local_addresses()[0]), Security::insecure(), config.clone())
+        .await
+        .unwrap_err();
     assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
-    let error = client.connect(peer_of("[::1]:9".parse().unwrap()), config.clone()).await.unwrap_err();
+    let error = client
+        .connect(peer_of("[::1]:9".parse().unwrap()), Security::insecure(), config.clone())
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family, on a network");
     let wrong = Config { pmtu: Pmtu::UpTo(100), ..config.clone() };
-    let error = client.connect(peer_of(deaf.local_addresses()[0]), wrong).await.unwrap_err().to_string();
+    let error = client
+        .connect(peer_of(deaf.local_addresses()[0]), Security::insecure(), wrong)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.starts_with("pmtu = 100: want"), "{error}");
     // Cancelled: the association is aborted, and the endpoint idle.
-    let wait = client.connect(peer_of(silent.local_addr().unwrap()), Config::default());
+    let wait = client.connect(peer_of(silent.local_addr().unwrap()), Security::insecure(), Config::default());
     assert!(timeout(Duration::from_millis(50), wait).await.is_err());
     soon(client.idle()).await;
 }
@@ -201,12 +215,12 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
 #[tokio::test]
 async fn an_endpoint_with_two_addresses_has_a_path_to_each_and_moves_when_told() {
     let server = endpoint("127.0.0.1:0");
-    server.listen(PORT, Config::default()).unwrap();
+    server.listen(PORT, Security::insecure(), Config::default()).unwrap();
     let bind = ["127.0.0.2:0", "127.0.0.3:0"].map(|address| address.parse().unwrap());
     let client = Endpoint::bind(&common::options_at(bind)).unwrap();
     let ports: Vec<u16> = client.local_addresses().iter().map(SocketAddr::port).collect();
     assert_eq!(ports[0], ports[1], "RFC 6951 §5.1: one port");
-    let association = client.connect(peer(&server), Config::default()).await.unwrap();
+    let association = client.connect(peer(&server), Security::insecure(), Config::default()).await.unwrap();
     let accepted = server.accept(PORT).await.unwrap();
     let active = |association: &Association| {
         association.paths().iter().filter(|path| path.state == PathState::Active).count()

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use common::soon;
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
-use msctp::{Config, ConnectError, Endpoint, Event, PathId, Peer, Rate, Time};
+use msctp::{Config, ConnectError, Endpoint, Event, PathId, Peer, Rate, Security, Time};
 
 const PORT: u16 = 5001;
 
@@ -100,11 +100,11 @@ async fn what_was_given_by_value_is_asked_and_obeyed() {
         ..Config::default()
     };
     let server = endpoint(&["127.0.0.1:0"]);
-    server.listen(PORT, Config::default()).unwrap();
+    server.listen(PORT, Security::insecure(), Config::default()).unwrap();
     let client = endpoint(&["127.0.0.2:0", "127.0.0.3:0"]);
     let (first, second) = ("127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap());
     let peer = Peer { port: PORT, from: Some(vec![first]), ..Peer::new(server.local_addresses()[0]) };
-    let association = client.connect(peer, config).await.unwrap();
+    let association = client.connect(peer, Security::insecure(), config).await.unwrap();
     assert!(made.load(Relaxed) > 0);
     let accepted = server.accept(PORT).await.unwrap();
     let window = |local| association.paths().into_iter().find(|path| path.at.local == local).unwrap().cwnd;
@@ -127,8 +127,14 @@ async fn what_cannot_work_is_refused_before_anything_is_sent() {
     let shut = Config { controller: fixed(0, &none), ..Config::default() };
     let want =
         "controller = fixed with a window of 0 bytes: want at least 1 PMDCS (1468) before the first data";
-    assert_eq!(client.listen(PORT, shut.clone()).unwrap_err().to_string(), want.replace("1468", "1460"));
-    let error = client.connect("127.0.0.1:9".parse::<SocketAddr>().unwrap(), shut.clone()).await.unwrap_err();
+    assert_eq!(
+        client.listen(PORT, Security::insecure(), shut.clone()).unwrap_err().to_string(),
+        want.replace("1468", "1460")
+    );
+    let error = client
+        .connect("127.0.0.1:9".parse::<SocketAddr>().unwrap(), Security::insecure(), shut.clone())
+        .await
+        .unwrap_err();
     assert!(matches!(error, ConnectError::Config(_)), "{error:?}");
     assert_eq!(shut.validate().unwrap_err().to_string(), want);
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use msctp::{Association, Config, Endpoint, FinishError, Peer, StreamReset};
+use msctp::{Association, Config, Endpoint, FinishError, Peer, Security, StreamReset};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -23,9 +23,9 @@ struct Pair {
 
 async fn pair(config: Config) -> Pair {
     let [server, client] = [(); 2].map(|()| Endpoint::bind(&common::options()).unwrap());
-    server.listen(PORT, config.clone()).unwrap();
+    server.listen(PORT, Security::insecure(), config.clone()).unwrap();
     let at = server.local_addresses()[0];
-    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, config).await.unwrap();
+    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, Security::insecure(), config).await.unwrap();
     let b = server.accept(PORT).await.unwrap();
     Pair { a, b, _ends: [server, client] }
 }

@@ -6,7 +6,7 @@ use crate::common;
 use std::time::Duration;
 
 use common::soon;
-use msctp::{AssociationError, AuthConfig, Config, Endpoint, PathId, Peer, SharedKey};
+use msctp::{AssociationError, AuthConfig, Config, Endpoint, PathId, Peer, Security, SharedKey};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -67,9 +67,9 @@ fn echo(init_ack: &[u8], text: &[u8]) -> Vec<u8> {
 
 async fn up(config: Config) -> (Endpoint, Endpoint, msctp::Association, msctp::Association) {
     let (server, client) = (endpoint(), endpoint());
-    server.listen(7, config.clone()).unwrap();
+    server.listen(7, Security::insecure(), config.clone()).unwrap();
     let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(server.local_addresses()[0]) };
-    let association = client.connect(peer, config).await.unwrap();
+    let association = client.connect(peer, Security::insecure(), config).await.unwrap();
     let accepted = server.accept(7).await.unwrap();
     association.send_bytes(0, "hello, it is me").await.unwrap();
     assert_eq!(accepted.recv().await.unwrap().unwrap().data, "hello, it is me");
@@ -141,7 +141,7 @@ async fn with_shared_keys_nobody_restarts_without_them() {
 async fn restart(server: &Endpoint) -> (Endpoint, msctp::Association) {
     let client = endpoint();
     let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(server.local_addresses()[0]) };
-    let association = client.connect(peer, Config::default()).await.unwrap();
+    let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
     (client, association)
 }
 

@@ -10,7 +10,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{in_own_network, in_own_process, inside, options_at, run, soon, until, without_netlink};
-use msctp::{Association, BindError, Config, ConnectError, Endpoint, EndpointOptions, Mobility, Peer};
+use msctp::{
+    Association, BindError, Config, ConnectError, Endpoint, EndpointOptions, Mobility, Peer, Security,
+};
 use tokio::time::timeout;
 
 const PORT: u16 = 7;
@@ -29,7 +31,7 @@ fn mobile(options: EndpointOptions) -> EndpointOptions {
 
 fn bind(options: &EndpointOptions) -> Endpoint {
     let endpoint = Endpoint::bind(options).unwrap_or_else(|error| panic!("{:?}: {error}", options.bind));
-    endpoint.listen(PORT, Config::mobile()).unwrap();
+    endpoint.listen(PORT, Security::insecure(), Config::mobile()).unwrap();
     endpoint
 }
 
@@ -37,7 +39,7 @@ fn bind(options: &EndpointOptions) -> Endpoint {
 async fn connect(client: &Endpoint, server: &Endpoint, ip: IpAddr) -> (Association, Association) {
     let udp_port = server.local_addresses()[0].port();
     let peer = Peer { port: PORT, ..Peer::new(SocketAddr::new(ip, udp_port)) };
-    let association = soon(client.connect(peer, Config::mobile())).await.unwrap();
+    let association = soon(client.connect(peer, Security::insecure(), Config::mobile())).await.unwrap();
     (association, soon(server.accept(PORT)).await.unwrap())
 }
 
@@ -158,7 +160,9 @@ fn inside_called() {
         // A removed address is silent, although the socket of all addresses is open.
         server.remove_address(ip("127.0.0.7"));
         let peer = Peer { port: PORT, ..Peer::new(SocketAddr::new(ip("127.0.0.7"), port)) };
-        let silent = timeout(Duration::from_millis(500), client.connect(peer, Config::mobile())).await;
+        let silent =
+            timeout(Duration::from_millis(500), client.connect(peer, Security::insecure(), Config::mobile()))
+                .await;
         assert!(silent.is_err(), "{silent:?}");
         server.add_address(ip("127.0.0.7")).unwrap();
         let (association, accepted) = connect(&client, &server, ip("127.0.0.7")).await;
@@ -291,7 +295,8 @@ fn a_server_uses_addresses_and_sockets_that_the_program_adds() {
             // Several, so that all shards send through the one socket.
             for called in [added, own].into_iter().cycle().take(16) {
                 let peer = Peer { port: PORT, ..Peer::new(called) };
-                let association = soon(client.connect(peer, Config::mobile())).await.unwrap();
+                let association =
+                    soon(client.connect(peer, Security::insecure(), Config::mobile())).await.unwrap();
                 let accepted = soon(server.accept(PORT)).await.unwrap();
                 exchange(&association, &accepted).await;
                 associations.push((association, accepted));
@@ -323,12 +328,13 @@ fn inside_no_network() {
                 endpoint => endpoint.unwrap(),
             };
             let peer: SocketAddr = "198.51.100.1:9899".parse().unwrap();
-            let error = soon(endpoint.connect(peer, Config::mobile())).await.unwrap_err();
+            let error =
+                soon(endpoint.connect(peer, Security::insecure(), Config::mobile())).await.unwrap_err();
             assert!(matches!(error, ConnectError::NoNetwork), "{error:?}");
         }
         let named = Endpoint::bind(&at("127.0.0.1:0")).unwrap();
         let peer: SocketAddr = "198.51.100.1:9899".parse().unwrap();
-        let error = soon(named.connect(peer, Config::mobile())).await.unwrap_err();
+        let error = soon(named.connect(peer, Security::insecure(), Config::mobile())).await.unwrap_err();
         assert!(matches!(error, ConnectError::NoLocalAddress(_)), "{error:?}");
     });
 }
@@ -350,7 +356,12 @@ fn inside_link_down() {
         let endpoint = Endpoint::bind(&mobile(at("0.0.0.0:0"))).unwrap();
         assert!(endpoint.follows_interfaces());
         let peer: SocketAddr = "198.51.100.1:9899".parse().unwrap();
-        let attempt = || timeout(Duration::from_millis(300), endpoint.connect(peer, Config::mobile()));
+        let attempt = || {
+            timeout(
+                Duration::from_millis(300),
+                endpoint.connect(peer, Security::insecure(), Config::mobile()),
+            )
+        };
         let link = |to| {
             let status = Command::new("ip").args(["link", "set", "near", to]).status().unwrap();
             assert!(status.success());
@@ -385,11 +396,13 @@ fn a_silent_peer_is_given_up_after_the_time_for_set_ups() {
             |connect_timeout| Endpoint::bind(&EndpointOptions { connect_timeout, ..at("127.0.0.1:0") });
         let endpoint = limited(Some(Duration::from_millis(300))).unwrap();
         // Without it the set-up takes four minutes.
-        let error = soon(endpoint.connect(peer, Config::default())).await.unwrap_err();
+        let error = soon(endpoint.connect(peer, Security::insecure(), Config::default())).await.unwrap_err();
         assert!(matches!(error, ConnectError::Timeout), "{error:?}");
         endpoint.idle().await;
         let patient = limited(None).unwrap();
-        let waits = timeout(Duration::from_secs(1), patient.connect(peer, Config::default())).await;
+        let waits =
+            timeout(Duration::from_secs(1), patient.connect(peer, Security::insecure(), Config::default()))
+                .await;
         assert!(waits.is_err(), "{waits:?}");
         // The time for set-ups does not end an association.
         let server = bind(&at("127.0.0.1:0"));

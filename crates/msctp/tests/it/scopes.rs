@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use common::{in_own_network, inside, options_at, soon, until};
-use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
-use msctp::{Association, Config, Endpoint, Peer};
+use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
+use msctp::{Association, Config, Endpoint, Peer, Security};
 use msctp_wire::param::Padding;
 use msctp_wire::{Checksum, Chunk, Init, Packet, PacketBuilder, Param, Params, Tsn, VerificationTag};
 use tokio::net::UdpSocket;
@@ -72,7 +72,7 @@ fn an_init_ack_on_the_wire_names_the_addresses_of_the_scope_called() {
 fn inside_scopes_of_an_init_ack() {
     inside(async {
         let server = Endpoint::bind(&options_at(["0.0.0.0:9899".parse().unwrap()])).unwrap();
-        server.listen(PORT, Config::default()).unwrap();
+        server.listen(PORT, Security::insecure(), Config::default()).unwrap();
         let private = vec![ip("10.4.0.2"), ip("10.4.0.3")];
         for (called, shown) in [("127.0.0.1", vec![]), ("10.4.0.2", private), ("198.51.100.2", vec![])] {
             let socket = UdpSocket::bind((called, 0)).await.unwrap();
@@ -112,12 +112,13 @@ async fn relay(server: SocketAddr) -> (SocketAddr, Passed) {
 }
 
 /// Connects from a wildcard address to a server behind a relay. Returns the association with its ends.
-async fn connect(config: Config) -> (Association, Passed, [Endpoint; 2]) {
+async fn connect(security: Security) -> (Association, Passed, [Endpoint; 2]) {
     let server = Endpoint::bind(&options_at(["10.4.0.2:0".parse().unwrap()])).unwrap();
-    server.listen(PORT, config.clone()).unwrap();
+    server.listen(PORT, security.clone(), Config::default()).unwrap();
     let (at, passed) = relay(server.local_addresses()[0]).await;
     let client = Endpoint::bind(&options_at(["0.0.0.0:0".parse().unwrap()])).unwrap();
-    let association = client.connect(Peer { port: PORT, ..Peer::new(at) }, config).await.unwrap();
+    let association =
+        client.connect(Peer { port: PORT, ..Peer::new(at) }, security, Config::default()).await.unwrap();
     let accepted = soon(server.accept(PORT)).await.unwrap();
     association.send_bytes(0, vec![1; 100]).await.unwrap();
     assert!(soon(accepted.recv()).await.unwrap().is_some());
@@ -134,7 +135,7 @@ fn a_client_names_addresses_of_other_scopes_under_protection_only() {
 fn inside_scopes_of_a_client() {
     inside(async {
         let global = ip("198.51.100.2");
-        let (association, passed, _ends) = connect(Config::default()).await;
+        let (association, passed, _ends) = connect(Security::insecure()).await;
         // Everything of the set-up was sent before the data arrived.
         let passed = std::mem::take(&mut *passed.lock().unwrap());
         let named: Vec<IpAddr> = passed.iter().filter_map(|bytes| named(bytes)).flatten().collect();
@@ -149,8 +150,7 @@ fn inside_scopes_of_a_client() {
 
         let key = Secret::from(&[7; 32][..]);
         let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-        let config = Config { protection: Protection::Required(Arc::new(keys)), ..Config::default() };
-        let (association, passed, _ends) = connect(config).await;
+        let (association, passed, _ends) = connect(Security::from(keys)).await;
         until(|| association.paths().iter().any(|path| path.at.local == global)).await;
         assert!(!passed.lock().unwrap().iter().any(is_asconf), "protected");
     });

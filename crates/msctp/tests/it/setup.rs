@@ -5,7 +5,7 @@ use crate::common;
 use std::net::SocketAddr;
 
 use common::{bind, run, server, soon};
-use msctp::{AssociationError, Config, ConnectError, LossReason, Peer};
+use msctp::{AssociationError, Config, ConnectError, LossReason, Peer, Security};
 use tokio::net::UdpSocket;
 
 const PORT: u16 = 9;
@@ -18,7 +18,8 @@ fn an_incoming_association_is_looked_at_and_accepted() {
         let mut config = Config { outbound_streams: 3, ..Config::default() };
         config.streams.partial_reliability = false;
         let peer = Peer { local_port: Some(50_001), ..peer };
-        let (incoming, association) = tokio::join!(server.incoming(PORT), client.connect(peer, config));
+        let (incoming, association) =
+            tokio::join!(server.incoming(PORT), client.connect(peer, Security::insecure(), config));
         let (incoming, association) = (incoming.unwrap(), association.unwrap());
         assert_eq!(incoming.remote_addresses(), client.local_addresses());
         assert_eq!(incoming.local_addresses(), server.local_addresses());
@@ -43,8 +44,10 @@ fn a_refused_or_dropped_incoming_association_ends_with_the_reason() {
         let (server, peer) = server(PORT);
         let client = bind();
         for reason in ["no more than one for each client", ""] {
-            let (incoming, association) =
-                tokio::join!(server.incoming(PORT), client.connect(peer.clone(), Config::default()));
+            let (incoming, association) = tokio::join!(
+                server.incoming(PORT),
+                client.connect(peer.clone(), Security::insecure(), Config::default())
+            );
             match reason {
                 "" => drop(incoming),
                 reason => incoming.unwrap().refuse(reason),
@@ -62,12 +65,16 @@ fn a_set_up_shows_its_addresses_and_fails_when_it_is_awaited() {
     run(async {
         let (_server, peer) = server(PORT);
         let client = bind();
-        let connecting = client.connect(Peer { local_port: Some(50_002), ..peer.clone() }, Config::default());
+        let connecting = client.connect(
+            Peer { local_port: Some(50_002), ..peer.clone() },
+            Security::insecure(),
+            Config::default(),
+        );
         assert_eq!(connecting.local_addresses(), client.local_addresses());
         assert_eq!(connecting.remote_addresses(), [SocketAddr::new(peer.addresses[0], peer.udp_port)]);
         assert_eq!(connecting.local_port(), Some(50_002));
         connecting.await.unwrap();
-        let wrong = client.connect(Peer { udp_port: 0, ..peer }, Config::default());
+        let wrong = client.connect(Peer { udp_port: 0, ..peer }, Security::insecure(), Config::default());
         assert_eq!((wrong.local_port(), wrong.remote_addresses()), (None, vec![]));
         assert!(matches!(wrong.await, Err(ConnectError::NoUdpPort)));
     });
@@ -99,7 +106,7 @@ fn a_dropped_set_up_is_cancelled_with_an_abort() {
         let peer = Peer { udp_port: relay.local_addr().unwrap().port(), ..peer };
         tokio::spawn(without_cookie_ack(relay, server.local_addresses()[0]));
         let client = bind();
-        let mut connecting = client.connect(peer, Config::default());
+        let mut connecting = client.connect(peer, Security::insecure(), Config::default());
         let accepted = tokio::select! {
             _ = &mut connecting => panic!("the COOKIE ACK was lost"),
             accepted = server.accept(PORT) => accepted.unwrap(),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{HANGS, TEST_HANGS, bind, options, soon, until};
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointConfig, EndpointOptions, Mobility,
-    Peer, TraceSink,
+    Peer, Security, TraceSink,
 };
 use nix::libc::{BPF_K, BPF_RET, sock_filter, sock_fprog};
 use nix::sys::socket::setsockopt;
@@ -41,7 +41,7 @@ fn limited(core: EndpointConfig) -> EndpointOptions {
 
 fn listening(options: &EndpointOptions) -> (Endpoint, Peer) {
     let server = Endpoint::bind(options).unwrap();
-    server.listen(PORT, Config::default()).unwrap();
+    server.listen(PORT, Security::insecure(), Config::default()).unwrap();
     let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
     (server, peer)
 }
@@ -60,7 +60,8 @@ async fn pairs(
 ) -> Vec<(Association, Association)> {
     let mut pairs = Vec::new();
     for _ in 0..count {
-        let association = client.connect(peer.clone(), Config::default()).await.unwrap();
+        let association =
+            client.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap();
         pairs.push((association, server.accept(PORT).await.unwrap()));
     }
     pairs
@@ -81,7 +82,7 @@ async fn echo(server: Endpoint, peer: &Peer) -> BTreeSet<u64> {
         let peer = peer.clone();
         tokio::spawn(async move {
             let client = bind();
-            let association = client.connect(peer, Config::default()).await.unwrap();
+            let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
             for len in [1, 1000, 50_000 + n] {
                 association.send_bytes(0, vec![n as u8; len]).await.unwrap();
                 let back = association.recv().await.unwrap().unwrap();
@@ -218,10 +219,11 @@ fn a_client_that_restarts_finds_its_shard() {
             // Another process of the client's host, with the same SCTP ports.
             let (before, after) = (bind(), bind());
             let from = Peer { local_port: Some(port), ..peer.clone() };
-            let association = before.connect(from.clone(), Config::default()).await.unwrap();
+            let association =
+                before.connect(from.clone(), Security::insecure(), Config::default()).await.unwrap();
             let accepted = server.accept(PORT).await.unwrap();
             deliver(&association, &accepted, 1000).await;
-            let again = after.connect(from, Config::default()).await.unwrap();
+            let again = after.connect(from, Security::insecure(), Config::default()).await.unwrap();
             again.send_bytes(0, "again").await.unwrap();
             assert_eq!(accepted.recv().await.unwrap_err(), AssociationError::Restarted);
             assert_eq!(accepted.recv().await.unwrap().unwrap().data, "again");
@@ -236,7 +238,7 @@ fn a_client_that_restarts_finds_its_shard() {
 async fn attempts(client: &Endpoint, peer: &Peer, count: usize) -> (Vec<Association>, usize) {
     let mut up = Vec::new();
     for _ in 0..count {
-        match client.connect(peer.clone(), Config::default()).await {
+        match client.connect(peer.clone(), Security::insecure(), Config::default()).await {
             Ok(association) => up.push(association),
             Err(ConnectError::Refused(_)) => {}
             Err(error) => panic!("{error:?}"),
@@ -269,7 +271,8 @@ fn the_limits_of_associations_hold_for_all_shards() {
         let (_server, peer) = common::server(PORT);
         let client = Endpoint::bind(&limited(core)).unwrap();
         let _up = attempts(&client, &peer, 3).await;
-        let error = client.connect(peer, Config::default()).await.unwrap_err().to_string();
+        let error =
+            client.connect(peer, Security::insecure(), Config::default()).await.unwrap_err().to_string();
         assert!(error.contains("max_associations = 3"), "{error}");
     });
 }
@@ -281,7 +284,7 @@ fn the_backlog_holds_for_all_shards() {
         let client = bind();
         let mut begun = Vec::new();
         for _ in 0..30 {
-            begun.push(client.connect(peer.clone(), Config::default()).await);
+            begun.push(client.connect(peer.clone(), Security::insecure(), Config::default()).await);
         }
         let up = |one: &&Association| one.state() == msctp::AssociationState::Established;
         until(|| begun.iter().flatten().filter(up).count() == 5).await;
@@ -373,7 +376,8 @@ fn the_end_of_an_endpoint_ends_all_shards() {
             let pairs = pairs(&server, &client, &peer, 32).await;
             let used: BTreeSet<u64> = pairs.iter().map(|(_, accepted)| shard_of(accepted)).collect();
             assert_eq!(used.len(), usize::from(SHARDS));
-            let waiting = client.connect(peer.clone(), Config::default()).await.unwrap();
+            let waiting =
+                client.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap();
             for (_, accepted) in &pairs {
                 accepted.send_bytes(0, vec![7; 100_000]).await.unwrap();
             }
@@ -477,10 +481,12 @@ fn an_endpoint_ends_when_one_of_its_shards_fails() {
         // Waits until the sockets of all shards are closed.
         server.abort("").await;
         assert!(matches!(
-            client.connect(peer, Config::default()).await,
+            client.connect(peer, Security::insecure(), Config::default()).await,
             Err(ConnectError::PortUnreachable(_))
         ));
-        let begun = server.connect("127.0.0.1:9".parse::<SocketAddr>().unwrap(), Config::default()).await;
+        let begun = server
+            .connect("127.0.0.1:9".parse::<SocketAddr>().unwrap(), Security::insecure(), Config::default())
+            .await;
         assert!(matches!(begun, Err(ConnectError::EndpointClosed)));
     });
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{bind, in_own_network, inside, run, server, soon};
-use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Pmtu};
+use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Pmtu, Security};
 
 const PORT: u16 = 5001;
 const MESSAGES: usize = 300;
@@ -76,7 +76,7 @@ async fn transfer(from: &Association, to: &Association) {
 async fn pair() -> (msctp::Endpoint, msctp::Endpoint, Association, Association) {
     let (server, peer) = server(PORT);
     let client = bind();
-    let association = client.connect(peer, Config::default()).await.unwrap();
+    let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
     let accepted = server.accept(PORT).await.unwrap();
     (server, client, association, accepted)
 }
@@ -141,8 +141,10 @@ fn inside_fixed_pmtu() {
     inside(async {
         let (server, peer) = server(PORT);
         let client = bind();
-        let association =
-            client.connect(peer, Config { pmtu: Pmtu::Fixed(1500), ..Config::default() }).await.unwrap();
+        let association = client
+            .connect(peer, Security::insecure(), Config { pmtu: Pmtu::Fixed(1500), ..Config::default() })
+            .await
+            .unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         transfer(&association, &accepted).await;
     });
@@ -175,7 +177,7 @@ fn serve_behind_router() -> std::thread::JoinHandle<()> {
         run(async {
             let at = "10.5.0.2:9899".parse().unwrap();
             let server = Endpoint::bind(&EndpointOptions::new([at])).unwrap();
-            server.listen(PORT, Config::default()).unwrap();
+            server.listen(PORT, Security::insecure(), Config::default()).unwrap();
             let accepted = server.accept(PORT).await.unwrap();
             while accepted.recv().await.unwrap().is_some() {}
             server.idle().await;
@@ -195,7 +197,7 @@ fn inside_behind_a_router() {
         let peer = Peer { port: PORT, ..Peer::new("10.5.0.2:9899".parse().unwrap()) };
         // The server binds meanwhile.
         let association = loop {
-            match client.connect(peer.clone(), Config::default()).await {
+            match client.connect(peer.clone(), Security::insecure(), Config::default()).await {
                 Ok(association) => break association,
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::soon;
 use msctp::{
-    Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Span, Stream,
-    StreamError, StreamEvent,
+    Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Security,
+    Span, Stream, StreamError, StreamEvent,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
@@ -31,9 +31,9 @@ struct Pair {
 
 async fn pair(here: Config, there: Config) -> Pair {
     let (server, client) = (endpoint(), endpoint());
-    server.listen(PORT, there).unwrap();
+    server.listen(PORT, Security::insecure(), there).unwrap();
     let at = server.local_addresses()[0];
-    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, here).await.unwrap();
+    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, Security::insecure(), here).await.unwrap();
     let b = server.accept(PORT).await.unwrap();
     Pair { _ends: (server, client), a, b }
 }
@@ -232,9 +232,11 @@ async fn ends_survive_losses() {
             ..Config::default()
         };
         let (server, client) = (endpoint(), endpoint());
-        server.listen(PORT, config.clone()).unwrap();
+        server.listen(PORT, Security::insecure(), config.clone()).unwrap();
         let at = lossy(server.local_addresses()[0], percent).await;
-        let a = soon(client.connect(Peer { port: PORT, ..Peer::new(at) }, config)).await.unwrap();
+        let a = soon(client.connect(Peer { port: PORT, ..Peer::new(at) }, Security::insecure(), config))
+            .await
+            .unwrap();
         let b = server.accept(PORT).await.unwrap();
         for round in 0..3_u8 {
             let (mut ours, mut theirs) = (free(&a, 7).await, free(&b, 7).await);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{bind, options, run, server};
 use msctp::{
     Association, CallError, Config, ConnectError, Endpoint, EndpointOptions, Event, OutMessage, Peer,
-    Refusal, SendError, SendFailure, SendRefusal, StreamError,
+    Refusal, Security, SendError, SendFailure, SendRefusal, StreamError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ const PORT: u16 = 9;
 async fn pair() -> (Endpoint, Endpoint, Association, Association) {
     let (server, peer) = server(PORT);
     let client = bind();
-    let association = client.connect(peer, Config::default()).await.unwrap();
+    let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
     let accepted = server.accept(PORT).await.unwrap();
     (server, client, association, accepted)
 }
@@ -27,14 +27,15 @@ async fn pair() -> (Endpoint, Endpoint, Association, Association) {
 fn a_full_backlog_is_named_by_the_refusal() {
     run(async {
         let server = Endpoint::bind(&EndpointOptions { backlog: 2, ..options() }).unwrap();
-        server.listen(PORT, Config::default()).unwrap();
+        server.listen(PORT, Security::insecure(), Config::default()).unwrap();
         let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
         let client = bind();
         let mut waiting = Vec::new();
         for _ in 0..2 {
-            waiting.push(client.connect(peer.clone(), Config::default()).await.unwrap());
+            waiting
+                .push(client.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap());
         }
-        let third = client.connect(peer.clone(), Config::default()).await;
+        let third = client.connect(peer.clone(), Security::insecure(), Config::default()).await;
         // The COOKIE ACK may come before the ABORT.
         let text = match third {
             Err(error) => error.to_string(),
@@ -45,7 +46,7 @@ fn a_full_backlog_is_named_by_the_refusal() {
             "{text}"
         );
         let _accepted = server.accept(PORT).await.unwrap();
-        waiting.push(client.connect(peer, Config::default()).await.unwrap());
+        waiting.push(client.connect(peer, Security::insecure(), Config::default()).await.unwrap());
         let none = Endpoint::bind(&EndpointOptions { backlog: 0, ..options() }).unwrap_err();
         assert_eq!(none.to_string(), "backlog = 0: want at least 1 association");
     });
@@ -56,14 +57,16 @@ fn causes_of_a_failed_connect_can_be_matched() {
     run(async {
         let (server, client) = (bind(), bind());
         let at = server.local_addresses()[0];
-        let error = client.connect(at, Config::default()).await.unwrap_err();
+        let error = client.connect(at, Security::insecure(), Config::default()).await.unwrap_err();
         assert!(matches!(error, ConnectError::Refused(Refusal::NoListener)), "{error:?}");
         assert_eq!(error.to_string(), "the peer refused the association: nobody listens at that SCTP port");
         let port_0 = Peer { udp_port: 0, ..Peer::new(at) };
-        let error = client.connect(port_0, Config::default()).await.unwrap_err();
+        let error = client.connect(port_0, Security::insecure(), Config::default()).await.unwrap_err();
         assert!(matches!(error, ConnectError::NoUdpPort), "{error:?}");
-        let other =
-            client.connect(Peer::new("[::1]:9".parse().unwrap()), Config::default()).await.unwrap_err();
+        let other = client
+            .connect(Peer::new("[::1]:9".parse().unwrap()), Security::insecure(), Config::default())
+            .await
+            .unwrap_err();
         assert_eq!(
             other.to_string(),
             "no local address reaches [::1]:9: bind one of its family, on a network"
@@ -233,7 +236,7 @@ fn an_endpoint_lists_the_associations_in_use_and_their_history() {
     run(async {
         let (server, peer) = server(9);
         let client = bind();
-        let association = client.connect(peer, Config::default()).await.unwrap();
+        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
         assert!(server.associations().is_empty(), "it was not accepted");
         let accepted = server.accept(9).await.unwrap();
         assert_eq!(server.associations(), std::slice::from_ref(&accepted));

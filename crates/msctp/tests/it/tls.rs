@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{bind, options, run, soon, until};
-use msctp::protection::{CipherSuite, DtlsRoles, KeyManagement, KeyManagementId, Protection, Ring, Secret};
+use msctp::protection::{CipherSuite, DtlsRoles, KeyManagement, KeyManagementId, Ring, Secret};
 use msctp::security::{
     AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, PeerProtection, Pinned, Rejection, Tls, provider,
 };
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, OutMessage,
-    Peer, ProtectionMismatch, Refusal, SendError, SendRefusal, Span,
+    Peer, ProtectionMismatch, Refusal, Security, SendError, SendRefusal, Span,
 };
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -29,35 +29,31 @@ fn identity() -> Identity {
 }
 
 fn tls(identity: &Identity, check: impl CheckPeer + 'static) -> Tls {
-    Tls::new(identity.config(Arc::new(check)).unwrap())
+    Tls::new(identity, check).unwrap()
 }
 
 fn any() -> Tls {
     tls(&identity(), AnyPeer)
 }
 
-fn with(protection: Protection) -> Config {
-    Config { protection, ..Config::default() }
-}
-
 /// Binds an endpoint that listens. Returns it with its address.
-fn server(protection: Protection) -> (Endpoint, Peer) {
-    server_of(&options(), protection)
+fn server(security: impl Into<Security>) -> (Endpoint, Peer) {
+    server_of(&options(), security)
 }
 
-fn server_of(options: &EndpointOptions, protection: Protection) -> (Endpoint, Peer) {
+fn server_of(options: &EndpointOptions, security: impl Into<Security>) -> (Endpoint, Peer) {
     let server = Endpoint::bind(options).unwrap();
-    server.listen(PORT, with(protection)).unwrap();
+    server.listen(PORT, security, Config::default()).unwrap();
     let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
     (server, peer)
 }
 
 async fn connect_to(
     peer: impl Into<Peer>,
-    protection: Protection,
+    security: impl Into<Security>,
 ) -> Result<(Endpoint, Association), ConnectError> {
     let client = bind();
-    let association = client.connect(peer, with(protection)).await?;
+    let association = client.connect(peer, security, Config::default()).await?;
     Ok((client, association))
 }
 
@@ -140,11 +136,11 @@ fn both_ends_are_authenticated_and_data_never_leaves_in_clear() {
     run(async {
         let (a, b) = (identity(), identity());
         let pinned = |identity: &Identity| Pinned(vec![identity.fingerprint()]);
-        let (server, peer) = server(tls(&b, pinned(&a)).required());
+        let (server, peer) = server(tls(&b, pinned(&a)));
         let relay = Relay::new(server.local_addresses()[0]).await;
         let client = bind();
         let association =
-            client.connect(relay.peer(&peer), with(tls(&a, pinned(&b)).required())).await.unwrap();
+            client.connect(relay.peer(&peer), tls(&a, pinned(&b)), Config::default()).await.unwrap();
         // At once, behind the set-up: in both directions.
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
@@ -183,18 +179,17 @@ fn a_changed_key_is_refused_by_either_end() {
         let known = Fingerprint::of(&vec![1, 2, 3].into());
         // By the client: it says which key came, the server reads why.
         let b = identity();
-        let (server, peer) = server(tls(&b, AnyPeer).required());
+        let (server, peer) = server(tls(&b, AnyPeer));
         let (failed, rejected) = tokio::join!(
-            connect_to(peer.clone(), tls(&identity(), Pinned(vec![known])).required()),
+            connect_to(peer.clone(), tls(&identity(), Pinned(vec![known]))),
             timeout(Duration::from_millis(500), server.accept(PORT)),
         );
         let Error::Refused(refused) = security_error(failed) else { panic!("refused") };
         assert_eq!(refused.0, format!("the peer's key is {}, must be {known}", b.fingerprint()));
         assert!(rejected.is_err(), "nothing to accept");
         // By the server.
-        let (server, peer) = self::server(tls(&b, Pinned(vec![known])).required());
-        let (failed, rejected) =
-            tokio::join!(connect_to(peer.clone(), any().required()), server.rejected(PORT));
+        let (server, peer) = self::server(tls(&b, Pinned(vec![known])));
+        let (failed, rejected) = tokio::join!(connect_to(peer.clone(), any()), server.rejected(PORT));
         assert_eq!(refusal(failed), "your key is not accepted here");
         let rejected = rejected.unwrap();
         assert!(matches!(rejected.error, Rejection::Security(Error::Refused(_))), "{rejected:?}");
@@ -207,32 +202,30 @@ fn a_code_serves_once_and_a_wrong_one_burns_it() {
     run(async {
         let code = |text: &str| Code::new(text).unwrap();
         // The right code serves one association.
-        let (server, peer) = server(any().code(code("7-lamp-cedar")).required());
-        let (connected, accepted) = tokio::join!(
-            connect_to(peer.clone(), any().code(code("7-Lamp-Cedar ")).required()),
-            server.accept(PORT)
-        );
+        let (server, peer) = server(any().code(code("7-lamp-cedar")));
+        let (connected, accepted) =
+            tokio::join!(connect_to(peer.clone(), any().code(code("7-Lamp-Cedar "))), server.accept(PORT));
         let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
-        let again = connect_to(peer.clone(), any().code(code("7-lamp-cedar")).required()).await;
+        let again = connect_to(peer.clone(), any().code(code("7-lamp-cedar"))).await;
         assert_eq!(refusal(again), "the code is used up");
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT, "it goes on");
         // Who proves nothing leaves the code as it is. A wrong code uses it up.
-        let (server, peer) = self::server(any().code(code("7-lamp-cedar")).required());
-        assert_eq!(refusal(connect_to(peer.clone(), any().required()).await), "a code is required here");
+        let (server, peer) = self::server(any().code(code("7-lamp-cedar")));
+        assert_eq!(refusal(connect_to(peer.clone(), any()).await), "a code is required here");
         assert_eq!(server.rejected(PORT).await.unwrap().error, Rejection::Security(Error::CodeMissing));
-        let wrong = connect_to(peer.clone(), any().code(code("8-lamp-cedar")).required()).await;
+        let wrong = connect_to(peer.clone(), any().code(code("8-lamp-cedar"))).await;
         assert_eq!(refusal(wrong), "wrong code: it is used up");
         assert_eq!(server.rejected(PORT).await.unwrap().error, Rejection::Security(Error::WrongCode));
-        let right = connect_to(peer.clone(), any().code(code("7-lamp-cedar")).required()).await;
+        let right = connect_to(peer.clone(), any().code(code("7-lamp-cedar"))).await;
         assert_eq!(refusal(right), "the code is used up");
         // A client's code is used up with the first attempt, too: the server has seen its proof.
-        let (_server, peer) = self::server(any().code(code("1-a")).required());
+        let (_server, peer) = self::server(any().code(code("1-a")));
         let client = any().code(code("1-b"));
-        assert_eq!(refusal(connect_to(peer.clone(), client.required()).await), "wrong code: it is used up");
-        assert_eq!(security_error(connect_to(peer.clone(), client.required()).await), Error::CodeUsed);
+        assert_eq!(refusal(connect_to(peer.clone(), &client).await), "wrong code: it is used up");
+        assert_eq!(security_error(connect_to(peer.clone(), client).await), Error::CodeUsed);
     });
 }
 
@@ -240,15 +233,13 @@ fn a_code_serves_once_and_a_wrong_one_burns_it() {
 #[test]
 fn a_wrong_code_burns_it_for_set_ups_under_way() {
     run(async {
-        let (server, peer) = server(any().code(Code::new("7-lamp-cedar").unwrap()).required());
+        let (server, peer) = server(any().code(Code::new("7-lamp-cedar").unwrap()));
         let attempts: Vec<_> = (0..8)
             .map(|i| {
                 let peer = peer.clone();
                 // One of them would be right.
                 let code = Code::new(&format!("{i}-lamp-cedar")).unwrap();
-                tokio::spawn(
-                    async move { connect_to(peer.clone(), any().code(code).required()).await.is_ok() },
-                )
+                tokio::spawn(async move { connect_to(peer.clone(), any().code(code)).await.is_ok() })
             })
             .collect();
         let mut connected = 0;
@@ -270,19 +261,19 @@ fn a_wrong_code_burns_it_for_set_ups_under_way() {
 #[test]
 fn a_peer_without_the_extension_is_refused_unless_protection_is_only_offered() {
     run(async {
-        let clear = || Protection::Off;
+        let clear = Security::insecure;
         let psk = || {
             let key = Secret::from(&[7; 32][..]);
             let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-            Protection::Required(Arc::new(keys))
+            Security::from(keys)
         };
         use PeerProtection as Theirs;
         use ProtectionMismatch::{OtherMethod, PeerLacks, PeerRequires};
         for (here, there, mismatch, seen) in [
-            (any().required(), clear(), PeerLacks, Theirs::Tls),
-            (clear(), any().required(), PeerRequires, Theirs::None),
-            (any().required(), psk(), OtherMethod, Theirs::Tls),
-            (psk(), any().required(), OtherMethod, Theirs::PreShared),
+            (any().into(), clear(), PeerLacks, Theirs::Tls),
+            (clear(), any().into(), PeerRequires, Theirs::None),
+            (any().into(), psk(), OtherMethod, Theirs::Tls),
+            (psk(), any().into(), OtherMethod, Theirs::PreShared),
         ] {
             let (server, peer) = server(there);
             let failed = connect_to(peer.clone(), here).await.map(|_| ());
@@ -293,16 +284,16 @@ fn a_peer_without_the_extension_is_refused_unless_protection_is_only_offered() {
             assert!(rejected.remote.ip().is_loopback());
         }
         // The source is not verified: one report a second.
-        let (listening, peer) = server(any().required());
+        let (listening, peer) = server(any());
         for _ in 0..3 {
             connect_to(peer.clone(), clear()).await.unwrap_err();
         }
         listening.rejected(PORT).await.unwrap();
         assert!(timeout(Duration::from_millis(100), listening.rejected(PORT)).await.is_err());
         for (here, there, protected) in [
-            (any().offered(), clear(), false),
-            (clear(), any().offered(), false),
-            (any().offered(), any().offered(), true),
+            (any().or_insecure(), clear(), false),
+            (clear(), any().or_insecure(), false),
+            (any().or_insecure(), any().or_insecure(), true),
         ] {
             let (server, peer) = server(there);
             let (connected, accepted) = tokio::join!(connect_to(peer.clone(), here), server.accept(PORT));
@@ -322,7 +313,7 @@ fn keys_are_replaced_while_data_flows_and_nobody_reads() {
             let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
             config.rekey.after = Span::from_secs(2);
             config.rekey.bytes = 200_000;
-            Tls::new(config).required()
+            Tls::with_config(config)
         };
         let (server, peer) = server(rekeying());
         let relay = Relay::new(server.local_addresses()[0]).await;
@@ -349,10 +340,9 @@ fn keys_are_replaced_while_data_flows_and_nobody_reads() {
 #[test]
 fn packets_injected_in_clear_have_no_effect() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let relay = Relay::new(server.local_addresses()[0]).await;
-        let (connected, accepted) =
-            tokio::join!(connect_to(relay.peer(&peer), any().required()), server.accept(PORT));
+        let (connected, accepted) = tokio::join!(connect_to(relay.peer(&peer), any()), server.accept(PORT));
         let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, "before").await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, "before");
@@ -395,12 +385,12 @@ fn packet(header: &[u8; 8], chunk: &[u8]) -> Vec<u8> {
 #[test]
 fn a_protected_association_moves_between_addresses() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let both = common::options_at(["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap()));
         let client = Endpoint::bind(&both).unwrap();
         let peer = Peer { from: Some(vec!["127.0.0.1".parse().unwrap()]), ..peer };
-        let config = Config { protection: any().required(), ..Config::mobile() };
-        let (association, accepted) = tokio::join!(client.connect(peer, config), server.accept(PORT));
+        let config = Config::mobile();
+        let (association, accepted) = tokio::join!(client.connect(peer, any(), config), server.accept(PORT));
         let (association, accepted) = (association.unwrap(), accepted.unwrap());
         association.add_local_address("127.0.0.2".parse().unwrap()).unwrap();
         let path = loop {
@@ -450,26 +440,26 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
         let hasty = || {
             let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
             config.timeout = Span::from_millis(400);
-            Tls::new(config)
+            Tls::with_config(config)
         };
-        let (server, peer) = server(hasty().required());
+        let (server, peer) = server(hasty());
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let peer = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer };
         tokio::spawn(without_handshake(socket, server.local_addresses()[0]));
         // The server's time ends first, then the client's: the other end gets an ABORT.
-        let failed = connect_to(peer.clone(), any().required()).await;
+        let failed = connect_to(peer.clone(), any()).await;
         assert_eq!(refusal(failed), "the TLS handshake took too long");
         assert_eq!(server.rejected(PORT).await.unwrap().error, Rejection::Security(Error::TimedOut));
-        let (patient, slow) = self::server(any().required());
+        let (patient, slow) = self::server(any());
         let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let slow = Peer { udp_port: relay.local_addr().unwrap().port(), ..slow };
         tokio::spawn(without_handshake(relay, patient.local_addresses()[0]));
-        assert_eq!(security_error(connect_to(slow, hasty().required()).await), Error::TimedOut);
+        assert_eq!(security_error(connect_to(slow, hasty()).await), Error::TimedOut);
         soon(server.idle()).await;
         // Cancelled, and closed meanwhile.
         let client = bind();
         for close in [false, true] {
-            let connecting = client.connect(peer.clone(), with(any().required()));
+            let connecting = client.connect(peer.clone(), any(), Config::default());
             let mut connecting = std::pin::pin!(connecting);
             let waited = timeout(Duration::from_millis(100), connecting.as_mut()).await;
             assert!(waited.is_err(), "{waited:?}");
@@ -491,17 +481,16 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
 fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
     run(async {
         let backlog = EndpointOptions { backlog: 4, ..options() };
-        let (server, peer) = server_of(&backlog, any().required());
+        let (server, peer) = server_of(&backlog, any());
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let silent = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer.clone() };
         tokio::spawn(without_handshake(socket, server.local_addresses()[0]));
         let client = bind();
-        let connecting = (0..20).map(|_| client.connect(silent.clone(), with(any().required())));
+        let connecting = (0..20).map(|_| client.connect(silent.clone(), any(), Config::default()));
         let attempts: Vec<_> = connecting.map(|one| tokio::spawn(one)).collect();
         let ended = || attempts.iter().filter(|attempt| attempt.is_finished()).count();
         until(|| ended() > 0).await;
-        let (connected, accepted) =
-            tokio::join!(connect_to(peer.clone(), any().required()), server.accept(PORT));
+        let (connected, accepted) = tokio::join!(connect_to(peer.clone(), any()), server.accept(PORT));
         let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
@@ -522,9 +511,9 @@ fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
 #[test]
 fn two_hundred_set_ups_at_once() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let (client, tls) = (bind(), any());
-        let config = with(tls.required());
+
         let accepting = async {
             let mut accepted = Vec::new();
             while accepted.len() < 200 {
@@ -534,7 +523,7 @@ fn two_hundred_set_ups_at_once() {
         };
         let connecting: Vec<_> = (0..200)
             .map(|_| {
-                let connecting = client.connect(peer.clone(), config.clone());
+                let connecting = client.connect(peer.clone(), &tls, Config::default());
                 tokio::spawn(async move {
                     let association = connecting.await.unwrap();
                     association.send_bytes(0, SECRET_TEXT).await.unwrap();
@@ -554,9 +543,8 @@ fn two_hundred_set_ups_at_once() {
 #[test]
 fn the_identifier_of_key_management_is_not_the_applications() {
     run(async {
-        let (server, peer) = server(any().required());
-        let (connected, _accepted) =
-            tokio::join!(connect_to(peer.clone(), any().required()), server.accept(PORT));
+        let (server, peer) = server(any());
+        let (connected, _accepted) = tokio::join!(connect_to(peer.clone(), any()), server.accept(PORT));
         let (_client, association) = connected.unwrap();
         let message = OutMessage { ppid: 4242, data: "forged".into(), ..OutMessage::default() };
         let refused = association.send(message).await;
@@ -570,7 +558,7 @@ fn keys_are_logged_for_both_directions_at_both_ends() {
         let logs: [Arc<Mutex<Vec<String>>>; 2] = Default::default();
         let logged = |log: &Arc<Mutex<Vec<String>>>| {
             let log = log.clone();
-            any().key_log(move |line| log.lock().unwrap().push(line.to_owned())).required()
+            any().key_log(move |line| log.lock().unwrap().push(line.to_owned()))
         };
         let (server, peer) = server(logged(&logs[1]));
         let (connected, _accepted) =
@@ -629,7 +617,7 @@ fn without_answers() -> Filter {
 fn hasty() -> Tls {
     let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
     config.timeout = Span::from_millis(1000);
-    Tls::new(config)
+    Tls::with_config(config)
 }
 
 /// Both ends report the mismatch: the client after its first repeated COOKIE ECHO.
@@ -639,7 +627,7 @@ fn another_pre_shared_key_is_reported_at_both_ends() {
         let psk = |byte: u8| {
             let key = Secret::from(&[byte; 32][..]);
             let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-            Protection::Required(Arc::new(keys))
+            Security::from(keys)
         };
         let (server, peer) = server(psk(7));
         let failed = connect_to(peer.clone(), psk(8)).await.map(|_| ());
@@ -666,7 +654,7 @@ fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
             local_port: Some(PORT),
             ..Peer::new(endpoint.local_addresses()[0])
         };
-        let connect = |from: &Endpoint, peer| from.connect(peer, with(any().required()));
+        let connect = |from: &Endpoint, peer| from.connect(peer, any(), Config::default());
         let (one, other) = tokio::join!(connect(&a, to(&b)), connect(&b, to(&a)));
         for failed in [one.map(|_| ()), other.map(|_| ())] {
             let Err(ConnectError::NoCommonProtection(mismatch)) = failed else { panic!("{failed:?}") };
@@ -679,7 +667,7 @@ fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
 #[test]
 fn a_peer_that_takes_the_role_of_the_client_is_refused() {
     run(async {
-        let (server, peer) = server(hasty().required());
+        let (server, peer) = server(hasty());
         let at = server.local_addresses()[0];
         let filter = Box::new(|by_client: bool, mut bytes: Vec<u8>| {
             // The roles of an INIT ACK's DTLS Key Management parameter: client instead of server.
@@ -692,7 +680,7 @@ fn a_peer_that_takes_the_role_of_the_client_is_refused() {
             vec![(by_client, bytes)]
         });
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-        let failed = connect_to(peer, hasty().required()).await.map(|_| ());
+        let failed = connect_to(peer, hasty()).await.map(|_| ());
         let Err(ConnectError::NoCommonProtection(mismatch)) = failed else { panic!("{failed:?}") };
         assert_eq!(mismatch, ProtectionMismatch::Roles);
     });
@@ -703,7 +691,7 @@ fn a_peer_that_takes_the_role_of_the_client_is_refused() {
 fn a_set_up_that_was_changed_on_the_way_is_reported_at_both_ends() {
     run(async {
         for false_start in [false, true] {
-            let (server, peer) = server(any().required());
+            let (server, peer) = server(any());
             let at = server.local_addresses()[0];
             let filter = Box::new(|by_client: bool, mut bytes: Vec<u8>| {
                 if by_client && bytes[12] == 1 {
@@ -713,7 +701,7 @@ fn a_set_up_that_was_changed_on_the_way_is_reported_at_both_ends() {
                 vec![(by_client, bytes)]
             });
             let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-            let failed = connect_to(peer, any().false_start(false_start).required()).await.map(|_| ());
+            let failed = connect_to(peer, any().false_start(false_start)).await.map(|_| ());
             assert!(matches!(failed, Err(ConnectError::SetUpChanged)), "{failed:?}");
             let rejected = server.rejected(PORT).await.unwrap();
             assert_eq!(rejected.error, Rejection::SetUpChanged);
@@ -727,13 +715,16 @@ fn keys_that_nothing_establishes_are_rejected() {
     run(async {
         let roles = DtlsRoles { client: true, server: true };
         let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::TLS], roles);
-        let protection = Protection::Required(Arc::new(keys));
+        let protection = Security::from(keys);
         let text = "protection = Some(External([KeyManagementId(225)], DtlsRoles { client: true, server: true \
                     })): want pre-shared keys or those of `Tls`: nothing else establishes keys here";
         let endpoint = bind();
-        assert_eq!(endpoint.listen(PORT, with(protection.clone())).unwrap_err().to_string(), text);
-        let (_server, peer) = server(any().required());
-        let failed = endpoint.connect(peer, with(protection)).await.unwrap_err();
+        assert_eq!(
+            endpoint.listen(PORT, protection.clone(), Config::default()).unwrap_err().to_string(),
+            text
+        );
+        let (_server, peer) = server(any());
+        let failed = endpoint.connect(peer, protection, Config::default()).await.unwrap_err();
         assert!(failed.to_string().contains("nothing else establishes keys here"), "{failed}");
     });
 }
@@ -742,7 +733,7 @@ fn keys_that_nothing_establishes_are_rejected() {
 #[test]
 fn a_client_can_restart_during_the_handshake() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let at = server.local_addresses()[0];
         let first = Arc::new(Mutex::new(None));
         let mut deaf = without_answers();
@@ -766,10 +757,10 @@ fn a_client_can_restart_during_the_handshake() {
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
         let peer = Peer { local_port: Some(5000), ..peer };
         let old = bind();
-        let connecting = old.connect(peer.clone(), with(any().required()));
+        let connecting = old.connect(peer.clone(), any(), Config::default());
         assert!(timeout(Duration::from_millis(300), connecting).await.is_err(), "no answer");
         let client = bind();
-        let connecting = client.connect(peer, with(any().required()));
+        let connecting = client.connect(peer, any(), Config::default());
         let (connected, accepted) = tokio::join!(soon(connecting), server.accept(PORT));
         let (association, accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
@@ -782,7 +773,7 @@ fn a_client_can_restart_during_the_handshake() {
 #[test]
 fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let at = server.local_addresses()[0];
         let (mut tag, mut stale) = (Vec::new(), true);
         let filter = Box::new(move |by_client: bool, bytes: Vec<u8>| {
@@ -799,8 +790,7 @@ fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
             vec![(by_client, bytes)]
         });
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-        let (connected, accepted) =
-            tokio::join!(connect_to(peer, any().required()), soon(server.accept(PORT)));
+        let (connected, accepted) = tokio::join!(connect_to(peer, any()), soon(server.accept(PORT)));
         let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
@@ -812,17 +802,17 @@ fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
 fn a_flood_of_set_ups_ends_those_of_its_source() {
     run(async {
         let backlog = EndpointOptions { backlog: 4, ..options() };
-        let (server, peer) = server_of(&backlog, any().required());
+        let (server, peer) = server_of(&backlog, any());
         let at = server.local_addresses()[0];
         // Both are held up in the handshake.
         let slow = filtered(&peer, at, "127.0.0.2", without_answers()).await;
         let flood = filtered(&peer, at, "127.0.0.1", without_answers()).await;
         let victim = Endpoint::bind(&common::options_at(["127.0.0.2:0".parse().unwrap()])).unwrap();
-        let mut waiting = std::pin::pin!(victim.connect(slow, with(any().required())));
+        let mut waiting = std::pin::pin!(victim.connect(slow, any(), Config::default()));
         assert!(timeout(Duration::from_millis(200), waiting.as_mut()).await.is_err());
         let client = bind();
         let attempts: Vec<_> =
-            (0..20).map(|_| client.connect(flood.clone(), with(any().required()))).collect();
+            (0..20).map(|_| client.connect(flood.clone(), any(), Config::default())).collect();
         let still = timeout(Duration::from_millis(500), waiting.as_mut()).await;
         assert!(still.is_err(), "{still:?}");
         drop(attempts);
@@ -832,14 +822,14 @@ fn a_flood_of_set_ups_ends_those_of_its_source() {
 #[test]
 fn set_ups_under_way_end_with_their_listener() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let at = server.local_addresses()[0];
         let peer = filtered(&peer, at, "127.0.0.1", without_answers()).await;
         let client = bind();
-        let mut waiting = std::pin::pin!(client.connect(peer, with(any().required())));
+        let mut waiting = std::pin::pin!(client.connect(peer, any(), Config::default()));
         assert!(timeout(Duration::from_millis(300), waiting.as_mut()).await.is_err());
         server.stop_listening(PORT);
-        server.listen(PORT, with(tls(&identity(), Pinned(Vec::new())).required())).unwrap();
+        server.listen(PORT, tls(&identity(), Pinned(Vec::new())), Config::default()).unwrap();
         let failed = soon(waiting).await.unwrap_err();
         let text = "nobody accepts associations any more";
         assert!(
@@ -853,7 +843,7 @@ fn set_ups_under_way_end_with_their_listener() {
 #[test]
 fn a_client_without_keys_for_sending_is_not_accepted() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let at = server.local_addresses()[0];
         // The server's last message does not arrive.
         let filter = Box::new(
@@ -862,10 +852,8 @@ fn a_client_without_keys_for_sending_is_not_accepted() {
             },
         );
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-        let (failed, accepted) = tokio::join!(
-            connect_to(peer, hasty().required()),
-            timeout(Duration::from_secs(3), server.accept(PORT))
-        );
+        let (failed, accepted) =
+            tokio::join!(connect_to(peer, hasty()), timeout(Duration::from_secs(3), server.accept(PORT)));
         assert_eq!(security_error(failed), Error::TimedOut);
         assert!(accepted.is_err(), "accepted");
     });
@@ -875,7 +863,7 @@ fn a_client_without_keys_for_sending_is_not_accepted() {
 #[test]
 fn a_shutdown_in_clear_does_not_end_the_handshake() {
     run(async {
-        let (server, peer) = server(any().required());
+        let (server, peer) = server(any());
         let at = server.local_addresses()[0];
         let (mut tag, mut tsn) = (Vec::new(), Vec::new());
         let mut deaf = without_answers();
@@ -892,7 +880,7 @@ fn a_shutdown_in_clear_does_not_end_the_handshake() {
             on
         });
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-        let failed = connect_to(peer, any().required()).await;
+        let failed = connect_to(peer, any()).await;
         assert_eq!(security_error(failed), Error::TimedOut);
     });
 }

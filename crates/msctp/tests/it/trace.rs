@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::{Arc, Mutex};
 
 use common::{options, run};
-use msctp::{AssociationState, Config, Endpoint, Peer, TraceKind, TraceSink};
+use msctp::{AssociationState, Config, Endpoint, Peer, Security, TraceKind, TraceSink};
 
 type Events = Arc<Mutex<Vec<(u64, msctp::TraceEvent)>>>;
 
@@ -20,11 +20,12 @@ fn traced() -> (Endpoint, Events) {
 fn a_sink_receives_the_events_of_all_associations_in_order() {
     let [client, server] = run(async {
         let (server, received) = traced();
-        server.listen(7, Config::default()).unwrap();
+        server.listen(7, Security::insecure(), Config::default()).unwrap();
         let peer = Peer { port: 7, ..Peer::new(server.local_addresses()[0]) };
         let (client, sent) = traced();
         for text in ["one", "two"] {
-            let association = client.connect(peer.clone(), Config::default()).await.unwrap();
+            let association =
+                client.connect(peer.clone(), Security::insecure(), Config::default()).await.unwrap();
             let accepted = server.accept(7).await.unwrap();
             association.send_bytes(0, text).await.unwrap();
             assert_eq!(accepted.recv().await.unwrap().unwrap().data, text);

@@ -262,7 +262,7 @@ impl Config {
     pub(crate) fn usable_pmtu(&self) -> Pmtu {
         const MOST: u32 = 20 + MAX_ROOM as u32;
         match self.protection {
-            Protection::Off => self.pmtu,
+            Protection::Insecure => self.pmtu,
             _ => self.pmtu.with_max(self.pmtu.max().min(MOST)),
         }
     }

@@ -6,6 +6,7 @@ use msctp_units::Span;
 use super::{Config, Moves};
 use crate::auth::{AuthConfig, AuthPolicy};
 use crate::extensions::OfferConfig;
+use crate::handover::PolicyFactory;
 use crate::outbound::{LossRecovery, SpuriousTimeouts};
 use crate::path::FailoverConfig;
 
@@ -36,6 +37,7 @@ impl Config {
     ///   it.
     /// - Association.Max.Retrans is 40: the association survives minutes without a network. Failover at the
     ///   first timeout makes several paths count errors, but RFC 9260's limit of 10 assumes one path.
+    /// - The policy that the driver deploys moves the data: `Anticipate` in the crate `msctp`.
     /// - Each path sends with a small queue of bounded delay (`DelayBound`). Slow start overfills a new
     ///   path's queue, and each loss there blocks delivery for a round trip with a full queue. The rate of a
     ///   radio link changes by factors within a second: a controller that probes for bandwidth every few
@@ -53,6 +55,7 @@ impl Config {
                 ..FailoverConfig::default()
             },
             controller: DelayBoundConfig.into(),
+            handover_policy: PolicyFactory::deployed(),
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 16 << 20,
             send_buffer: 16 << 20,

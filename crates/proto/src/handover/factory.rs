@@ -16,17 +16,43 @@ type Make = dyn Fn() -> Box<dyn HandoverPolicy> + Send + Sync;
 /// assert_eq!(factory.make().name(), "conservative");
 /// ```
 #[derive(Clone, Default)]
-pub struct PolicyFactory(Option<Arc<Make>>);
+pub struct PolicyFactory(Choice);
+
+#[derive(Clone, Default)]
+enum Choice {
+    #[default]
+    Conservative,
+    Deployed,
+    Own(Arc<Make>),
+}
 
 impl PolicyFactory {
     /// Creates a factory from a function that makes a policy.
     pub fn new(make: impl Fn() -> Box<dyn HandoverPolicy> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(make)))
+        Self(Choice::Own(Arc::new(make)))
+    }
+
+    /// Creates a factory of the policy that the driver deploys, which the core does not know: `Anticipate` in
+    /// the crate `msctp`. [`Conservative`] where the driver has none.
+    pub const fn deployed() -> Self {
+        Self(Choice::Deployed)
+    }
+
+    /// Returns the driver's factory for [`deployed`](Self::deployed), and this one otherwise.
+    #[must_use]
+    pub fn deploying(self, driver: impl FnOnce() -> Self) -> Self {
+        match self.0 {
+            Choice::Deployed => driver(),
+            Choice::Conservative | Choice::Own(_) => self,
+        }
     }
 
     /// Makes the policy of one association.
     pub fn make(&self) -> Box<dyn HandoverPolicy> {
-        self.0.as_ref().map_or_else(|| Box::new(Conservative) as Box<dyn HandoverPolicy>, |make| make())
+        match &self.0 {
+            Choice::Conservative | Choice::Deployed => Box::new(Conservative),
+            Choice::Own(make) => make(),
+        }
     }
 }
 
@@ -34,8 +60,9 @@ impl PolicyFactory {
 impl PartialEq for PolicyFactory {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (None, None) => true,
-            (Some(a), Some(b)) if Arc::ptr_eq(a, b) => true,
+            (Choice::Conservative, Choice::Conservative) | (Choice::Deployed, Choice::Deployed) => true,
+            (Choice::Deployed, _) | (_, Choice::Deployed) => false,
+            (Choice::Own(a), Choice::Own(b)) if Arc::ptr_eq(a, b) => true,
             _ => format!("{:?}", self.make()) == format!("{:?}", other.make()),
         }
     }
@@ -49,12 +76,41 @@ impl fmt::Debug for PolicyFactory {
 
 #[cfg(test)]
 mod tests {
+    use msctp_congestion::StartState;
+
+    use super::super::{Action, PathView, View};
     use super::*;
+
+    #[derive(Debug)]
+    struct Other;
+
+    impl HandoverPolicy for Other {
+        fn name(&self) -> &'static str {
+            "other"
+        }
+
+        fn on_primary_switch(
+            &mut self,
+            _: &PathView,
+            _: &PathView,
+            _: &View<'_>,
+            _: &mut Vec<Action>,
+        ) -> Option<StartState> {
+            None
+        }
+    }
 
     #[test]
     fn the_default_is_conservative_and_equals_it_by_value() {
         let own = PolicyFactory::new(|| Box::new(Conservative));
         assert_eq!(PolicyFactory::default().make().name(), "conservative");
         assert_eq!(PolicyFactory::default(), own);
+        let other = || PolicyFactory::new(|| Box::new(Other));
+        assert_eq!(PolicyFactory::deployed().make().name(), "conservative", "no driver");
+        assert_eq!(PolicyFactory::deployed().deploying(other).make().name(), "other");
+        assert_ne!(PolicyFactory::deployed(), own);
+        for chosen in [PolicyFactory::default(), own] {
+            assert_eq!(chosen.deploying(other).make().name(), "conservative");
+        }
     }
 }

@@ -14,10 +14,10 @@ use msctp_wire::{KeyManagementId, List};
 pub enum Protection {
     /// Packets are sent in clear. The default.
     #[default]
-    Off,
+    Insecure,
     /// Packets are protected if the peer supports the chunk ("loose DTLS mode"). An attacker on the path can
     /// prevent that.
-    Offered(Arc<KeyManagement>),
+    OrInsecure(Arc<KeyManagement>),
     /// A peer that does not support the chunk is refused ("strict DTLS mode").
     Required(Arc<KeyManagement>),
 }
@@ -26,8 +26,8 @@ impl Protection {
     /// Returns the key management, unless protection is off.
     pub fn keys(&self) -> Option<&Arc<KeyManagement>> {
         match self {
-            Self::Off => None,
-            Self::Offered(keys) | Self::Required(keys) => Some(keys),
+            Self::Insecure => None,
+            Self::OrInsecure(keys) | Self::Required(keys) => Some(keys),
         }
     }
 
@@ -38,7 +38,7 @@ impl Protection {
     /// Returns whether a peer with which there is no agreement is refused, and not left in clear. A peer of
     /// an earlier version has keys, and must not lose them silently.
     pub(crate) fn refuses(&self, error: NegotiationError) -> bool {
-        self.is_required() || error == NegotiationError::EarlierVersion && !matches!(self, Self::Off)
+        self.is_required() || error == NegotiationError::EarlierVersion && !matches!(self, Self::Insecure)
     }
 }
 

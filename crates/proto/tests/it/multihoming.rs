@@ -3,12 +3,12 @@
 use crate::support;
 
 use msctp_congestion::{ControllerFactory, InitialWindow};
+use msctp_lab_schemes::policies::{PolicyConfig, SwitchSsthresh, policy};
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
     CallError, Config, Event, LossReason, PathAddr, PathId, PathState, PrimaryCause, RetransmissionPath,
     TraceKind,
 };
-use msctp_schemes::policies::{PolicyConfig, SwitchSsthresh, policy};
 use msctp_units::{Rate, Span};
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
 

@@ -169,7 +169,7 @@ fn up_between(a: Config, b: Config) -> Pair {
 /// §5.1: loose DTLS mode; §3.2: never together with AUTH.
 #[test]
 fn offered_protection_falls_back_to_auth_with_a_peer_without_it() {
-    let offered = || Config { protection: Protection::Offered(keys(7)), ..Config::default() };
+    let offered = || Config { protection: Protection::OrInsecure(keys(7)), ..Config::default() };
     for (a, b, protection) in [
         (offered(), Config::default(), false),
         (Config::default(), offered(), false),

@@ -283,7 +283,7 @@ fn no_message_in_clear_becomes_a_part_of_an_association_that_a_restart_protects(
     let base = Config { pmtu: Pmtu::Fixed(600), ..Config::mobile() };
     let roles = DtlsRoles { client: true, server: true };
     let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::new(METHOD)], roles);
-    let offered = Config { protection: Protection::Offered(Arc::new(keys)), ..base.clone() };
+    let offered = Config { protection: Protection::OrInsecure(Arc::new(keys)), ..base.clone() };
     let mut secured = Secured::unconnected(&base, &[METHOD], &[METHOD]);
     secured.ends[0].config = with_names(16);
     secured.pair = Pair::new(offered, vec![b_ip(0)]);

@@ -12,7 +12,7 @@ mod show;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use msctp_schemes::policies::{needs_truth, policies};
+use msctp_lab_schemes::policies::{needs_truth, policies};
 use msctp_sim::nearest_rank;
 use serde::Serialize;
 

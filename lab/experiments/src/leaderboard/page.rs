@@ -1,6 +1,6 @@
 //! The leaderboard as a page: the table, all drives in order, and a plot for each drive.
 
-use msctp_schemes::policies::policies;
+use msctp_lab_schemes::policies::policies;
 
 use super::drive::{BIN, USER_SHARE};
 use super::run::Sender;

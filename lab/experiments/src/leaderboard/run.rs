@@ -63,7 +63,7 @@ fn scenario(drive: &Drive, sender: Sender, controller: Option<&str>, load: Load)
         Sender::Single { network } => (vec![network], own),
         Sender::SingleCubic { network } => (vec![network], "controller = \"cubic\"\n".to_owned()),
         Sender::Both { policy, first } => {
-            let name = msctp_schemes::policies::policies()[policy].name;
+            let name = msctp_lab_schemes::policies::policies()[policy].name;
             (vec![first, 1 - first], format!("{own}handover_policy = \"{name}\"\n"))
         }
         Sender::Aggregate => (vec![0, 1], format!("{own}paths = \"aggregate\"\n")),

@@ -1,7 +1,7 @@
 //! The registry: every metric with its unit, its meaning and its function.
 
+use msctp_lab_schemes::policies::note;
 use msctp_proto::TraceKind;
-use msctp_schemes::policies::note;
 
 use super::{
     Compute, Metric, Probe, Subject, Unit, When, associations, curves, flow, handovers, network, optimum,

@@ -16,7 +16,7 @@ mod repair;
 
 use std::fmt;
 
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use msctp_sim::scenario::{AppKind, Scenario};
 use msctp_sim::summary::AssociationSummary;
 use msctp_sim::{Series, Summary};

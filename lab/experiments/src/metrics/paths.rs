@@ -1,7 +1,7 @@
 //! Metrics of the path in use at an instant, from the trace of the end that sends.
 
+use msctp_lab_schemes::policies::note;
 use msctp_proto::{Direction, PathId, TraceKind};
-use msctp_schemes::policies::note;
 use msctp_sim::nearest_rank;
 use msctp_sim::series::TraceSeries;
 use msctp_sim::summary::AssociationSummary;

@@ -8,7 +8,7 @@
 //! An estimate's operand can be a list. Operators and `log` and `abs` then work value by value, the other
 //! functions over all values.
 
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use msctp_units::{Rate, Span};
 
 use crate::stats::median;

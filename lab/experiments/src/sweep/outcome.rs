@@ -1,6 +1,6 @@
 //! Runs a sweep, and looks its values up.
 
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use msctp_sim::Summary;
 use msctp_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize};

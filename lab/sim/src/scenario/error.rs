@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub(crate) use msctp_schemes::catalogue::suggest;
+pub(crate) use msctp_lab_schemes::catalogue::suggest;
 
 /// The first fault of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use msctp_congestion::ControllerFactory;
 use msctp_congestion::classifier::ClassifierFactory;
-use msctp_schemes::catalogue::{
+use msctp_lab_schemes::catalogue::{
     ControllerEntry, OptionInfo, OptionKind, Options, classifiers, find_controller,
 };
 use msctp_units::Span;

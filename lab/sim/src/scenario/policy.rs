@@ -3,11 +3,11 @@
 use toml::de::DeTable;
 
 use msctp_congestion::InitialWindow;
-use msctp_proto::{AuthPolicy, Config};
-use msctp_schemes::policies::{
+use msctp_lab_schemes::policies::{
     BdpDelay, PolicyConfig, ProbeRule, SwitchSsthresh, Truth, needs_truth, policies, policy,
 };
-use msctp_schemes::wbest::WBestConfig;
+use msctp_lab_schemes::wbest::WBestConfig;
+use msctp_proto::{AuthPolicy, Config};
 
 use super::document::Section;
 use super::error::Problem;

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use toml::de::DeTable;
 
+use msctp_lab_schemes::catalogue::window_controllers;
 use msctp_lab_tcp::{Algorithm, Config, SackLimit};
-use msctp_schemes::catalogue::window_controllers;
 use msctp_units::Span;
 
 use super::check::{Check, Context, fail, known};

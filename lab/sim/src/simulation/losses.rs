@@ -1,8 +1,8 @@
 //! Reports lost packets and their true causes to the senders' loss classifiers.
 
 use msctp_congestion::classifier::Cause;
+use msctp_lab_schemes::classifiers::Measured;
 use msctp_lab_tcp::header;
-use msctp_schemes::classifiers::Measured;
 use msctp_wire::{Checksum, Chunk, Packet as SctpPacket};
 
 use crate::capture::ip_header_len;

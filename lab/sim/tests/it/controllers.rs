@@ -1,6 +1,6 @@
 //! Every congestion controller of the catalogue with the real core, over a simulated path.
 
-use msctp_schemes::catalogue::controllers;
+use msctp_lab_schemes::catalogue::controllers;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::FlowSummary;
 use msctp_sim::{Simulation, Summary};

@@ -1,8 +1,8 @@
 //! Radio links in complete runs: the committed scenarios, changing conditions, and the reports that hosts
 //! receive.
 
+use msctp_lab_schemes::policies::note;
 use msctp_proto::TraceKind;
-use msctp_schemes::policies::note;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 use msctp_sim::{Series, Simulation};

@@ -228,12 +228,11 @@ impl Drop for Server {
 }
 
 #[allow(dead_code, reason = "not every test uses the library")]
-/// Returns options with which an association of the library can talk to a command: encrypted, with a new key.
-pub(crate) fn config() -> msctp::Config {
+/// Returns security with which an association of the library can talk to a command: a new key.
+pub(crate) fn security() -> msctp::Security {
     use msctp::security::{AnyPeer, Identity, Tls, provider};
-    let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
-    let tls = Tls::new(identity.config(std::sync::Arc::new(AnyPeer)).unwrap());
-    msctp::Config { protection: tls.required(), ..msctp::Config::mobile() }
+    let identity = Identity::generate(provider()).unwrap();
+    Tls::new(&identity, AnyPeer).unwrap().into()
 }
 
 /// Creates an empty folder of this test.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
+use msctp::{Association, Config, Endpoint, EndpointOptions, Peer, Security};
 use tokio::time::timeout;
 
 /// A wait of this length hangs, also on a machine that does much else.
@@ -104,7 +104,7 @@ pub(crate) fn bind() -> Endpoint {
 /// Binds an endpoint that listens at `port`. Returns it with its address.
 pub(crate) fn server(port: u16) -> (Endpoint, Peer) {
     let server = bind();
-    server.listen(port, Config::default()).unwrap();
+    server.listen(port, Security::insecure(), Config::default()).unwrap();
     let peer = Peer { port, ..Peer::new(server.local_addresses()[0]) };
     (server, peer)
 }

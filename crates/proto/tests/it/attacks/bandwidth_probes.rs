@@ -1,7 +1,7 @@
 //! Forged answers to bandwidth probes: they yield no estimate, and open no window beyond the old path's.
 
+use msctp_lab_schemes::policies::{PolicyConfig, policy};
 use msctp_proto::{Config, PathId};
-use msctp_schemes::policies::{PolicyConfig, policy};
 use msctp_units::Span;
 use msctp_wire::{Checksum, Chunk, EncodeChunk, HeartbeatAck, Packet, Param, Params};
 

@@ -344,9 +344,9 @@ fn offered_protection_of_an_earlier_version_is_refused_by_name() {
     for earlier in [&[0][..], &[192, 254]] {
         let methods = earlier.iter().copied().map(KeyManagementId::new).collect();
         let earlier = KeyManagement::external(Arc::new(Ring), methods, roles);
-        let earlier = Config { protection: Protection::Offered(Arc::new(earlier)), ..Config::mobile() };
+        let earlier = Config { protection: Protection::OrInsecure(Arc::new(earlier)), ..Config::mobile() };
         let Protection::Required(keys) = psk().protection else { panic!("required") };
-        let ours = Config { protection: Protection::Offered(keys), ..Config::mobile() };
+        let ours = Config { protection: Protection::OrInsecure(keys), ..Config::mobile() };
         let mut pair = Pair::new(ours.clone(), vec![b_ip(0)]);
         pair.connect(earlier.clone(), vec![a_ip(0)], vec![b_ip(0)]);
         pair.run_for(Span::from_secs(5));

@@ -57,13 +57,13 @@ fn assert_nothing_in_clear(pair: &mut Pair, side: Side) {
 /// The cookie of a collision agrees on protection: what follows it in the packet is no longer in clear.
 #[test]
 fn user_data_behind_a_cookie_that_agrees_on_protection_is_refused_in_a_collision() {
-    let mut pair = Pair::new(external(Protection::Offered), vec![b_ip(0)]);
+    let mut pair = Pair::new(external(Protection::OrInsecure), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     append_user_data(&mut pair);
-    pair.connect(external(Protection::Offered), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.connect(external(Protection::OrInsecure), vec![a_ip(0)], vec![b_ip(0)]);
     let local = LocalAddrs { port: 5001, addresses: vec![b_ip(0)] };
     let remote = RemoteAddrs { port: 5000, addresses: vec![a_ip(0)] };
-    let handle = pair.b.endpoint.connect(pair.now, external(Protection::Offered), local, remote).unwrap();
+    let handle = pair.b.endpoint.connect(pair.now, external(Protection::OrInsecure), local, remote).unwrap();
     pair.b.handle = Some(handle);
     pair.drain(Side::B);
     pair.run_for(Span::from_secs(5));
@@ -75,8 +75,8 @@ fn user_data_behind_a_cookie_that_agrees_on_protection_is_refused_in_a_collision
 /// The same with the cookie of a restart. The attacker set up the association in clear before.
 #[test]
 fn user_data_behind_a_cookie_that_agrees_on_protection_is_refused_in_a_restart() {
-    for kind in [Protection::Offered, Protection::Required] {
-        let mut pair = Pair::new(external(Protection::Offered), vec![b_ip(0)]);
+    for kind in [Protection::OrInsecure, Protection::Required] {
+        let mut pair = Pair::new(external(Protection::OrInsecure), vec![b_ip(0)]);
         pair.log = Some(Vec::new());
         let cookie = init_ack(&ask(&mut pair, Side::B, Pair::at(Side::B), &[])).unwrap();
         echo(&mut pair, Side::B, Pair::at(Side::B), &cookie, &[]);
@@ -93,9 +93,9 @@ fn user_data_behind_a_cookie_that_agrees_on_protection_is_refused_in_a_restart()
 /// clear when both ends agree.
 #[test]
 fn offered_protection_leaks_no_message_sent_before_the_agreement() {
-    let mut pair = Pair::new(external(Protection::Offered), vec![b_ip(0)]);
+    let mut pair = Pair::new(external(Protection::OrInsecure), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
-    pair.connect(external(Protection::Offered), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.connect(external(Protection::OrInsecure), vec![a_ip(0)], vec![b_ip(0)]);
     let sent = pair.with(Side::A, |a, now| a.send(now, text_message("confidential")));
     pair.run_for(Span::from_secs(5));
     assert!(pair.with(Side::A, |a, _| a.agreed()).unwrap().protection);

@@ -108,7 +108,7 @@ fn a_collision_in_clear_does_not_take_agreed_keys_away() {
     let methods = List::from(&methods);
     let other = DtlsKeyManagement { tie_breaker: 1, restart: false, roles, methods };
     for params in [&[][..], &[Param::DtlsKeyManagement(other)]] {
-        let mut pair = cookie_echoed(Protection::Offered, &[chunk::INIT_ACK]);
+        let mut pair = cookie_echoed(Protection::OrInsecure, &[chunk::INIT_ACK]);
         let cookie = init_ack(&ask(&mut pair, Side::A, Pair::at(Side::A), params)).unwrap();
         echo(&mut pair, Side::A, Pair::at(Side::A), &cookie, &[&data(1, b"forged")]);
         assert_eq!((pair.a.state(), pair.a.received.len()), (Some(State::CookieEchoed), 0));
@@ -121,7 +121,7 @@ fn a_collision_in_clear_does_not_take_agreed_keys_away() {
 /// What was sent under the agreement before must not leave in clear.
 #[test]
 fn a_forged_stale_cookie_does_not_take_agreed_keys_away() {
-    let mut pair = cookie_echoed(Protection::Offered, &[chunk::COOKIE_ECHO, DTLS]);
+    let mut pair = cookie_echoed(Protection::OrInsecure, &[chunk::COOKIE_ECHO, DTLS]);
     let causes = [Cause::StaleCookie(1)];
     let tag = pair.tag_of(Side::A);
     pair.filter = Box::new(|flight| {
@@ -165,8 +165,8 @@ fn more_key_management_methods_than_a_cookie_holds_are_none_in_common() {
     let methods = List::from(&methods[..]);
     let many = Param::DtlsKeyManagement(DtlsKeyManagement { tie_breaker: 1, restart: false, roles, methods });
     let kinds: [(Kind, u8); 3] = [
-        (|_| Protection::Off, chunk::INIT_ACK),
-        (Protection::Offered, chunk::INIT_ACK),
+        (|_| Protection::Insecure, chunk::INIT_ACK),
+        (Protection::OrInsecure, chunk::INIT_ACK),
         (Protection::Required, chunk::ABORT),
     ];
     for (kind, answer) in kinds {

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
+use msctp_lab_schemes::catalogue::{Options, controllers};
+use msctp_lab_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::{
     Config, KeyManagement, LocalAddrs, PathAddr, PathUse, Protection, RemoteAddrs, StreamRequest,
     StreamsConfig,
 };
-use msctp_schemes::catalogue::{Options, controllers};
-use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::{Ecn, Span};
 use msctp_wire::{Checksum, Chunk, Packet, Param, Tlv};
 use sha2::Sha256;
@@ -39,7 +39,7 @@ fn config(n: u8) -> Config {
         controller: (controllers[(n / 3) % controllers.len()].make)(&Options::new()),
         receive_buffer: 40_000,
         paths: if n % 8 == 6 { PathUse::Aggregate } else { PathUse::One },
-        protection: if n % 8 == 5 { protection() } else { Protection::Off },
+        protection: if n % 8 == 5 { protection() } else { Protection::Insecure },
         trace: n % 5 == 0,
         max_segments: 1 + (n as u32 % 4) * 3,
         ..base

@@ -6,14 +6,14 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use msctp_congestion::InitialWindow;
+use msctp_lab_schemes::catalogue::{Options, controllers};
+use msctp_lab_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::handover::PolicyFactory;
 use msctp_proto::{
     AuthConfig, Config, FailoverConfig, KeyManagement, LossRecovery, Moves, OfferConfig, PathUse, Pmtu,
     Protection, Reconfiguration, Reliability, RetransmissionPath, StreamsConfig, schedulers,
 };
-use msctp_schemes::catalogue::{Options, controllers};
-use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::Span;
 
 /// The addresses that the mobile can have.
@@ -319,7 +319,7 @@ impl Setup {
 
     fn protection(&self) -> Protection {
         if !self.is_protected() {
-            return Protection::Off;
+            return Protection::Insecure;
         }
         let suite = CipherSuite::ALL[self.seed as usize / 8 % CipherSuite::ALL.len()];
         let keys = KeyManagement::pre_shared(Arc::new(Ring), suite, Secret::from(&[7; 32][..]));

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use msctp_lab_schemes::quality::QOS_MEASUREMENT;
 use msctp_proto::{PathAddr, Transmit};
-use msctp_schemes::quality::QOS_MEASUREMENT;
 use msctp_units::Time;
 use msctp_wire::{Checksum, Chunk, Data, EncodeChunk, Fragment, IData, Packet, Param, ReConfig, Sack, Tsn};
 

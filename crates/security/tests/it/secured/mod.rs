@@ -108,7 +108,10 @@ impl Secured {
         let core = |server| {
             let keys = vec![KeyManagementId::new(METHOD)];
             let keys = KeyManagement::external(Arc::new(Ring), keys, DtlsRoles { client: true, server });
-            msctp_proto::Config { protection: Protection::Offered(Arc::new(keys)), ..secured.client.clone() }
+            msctp_proto::Config {
+                protection: Protection::OrInsecure(Arc::new(keys)),
+                ..secured.client.clone()
+            }
         };
         secured.pair = Pair::new(core(true), vec![b_ip(0)]);
         secured.client = core(false);

@@ -1,6 +1,6 @@
 //! Reads metrics, curves and comparisons, and choices of axes' values.
 
-use msctp_schemes::catalogue::suggest;
+use msctp_lab_schemes::catalogue::suggest;
 use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 use msctp_units::{Rate, Span};

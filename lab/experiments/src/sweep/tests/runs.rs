@@ -1,6 +1,6 @@
 //! Cells, outcomes, reports, records and the store of a sweep.
 
-use msctp_schemes::policies::policies;
+use msctp_lab_schemes::policies::policies;
 
 use super::*;
 use crate::claims::Grade;

@@ -1,8 +1,8 @@
 //! Whatever a network loses, repeats and reorders: every byte arrives once and in order, and both ends close.
 
 use crate::tcp::support::{Fate, Pair};
+use msctp_lab_schemes::classifiers::{MeasuredConfig, ParkJangConfig};
 use msctp_lab_tcp::{Algorithm, Config, Event, SackLimit, State};
-use msctp_schemes::classifiers::{MeasuredConfig, ParkJangConfig};
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
 

@@ -3,8 +3,8 @@
 use crate::tcp::support::{Fate, Pair, Seen, lose_once, number, secs};
 use msctp_congestion::InitialWindow;
 use msctp_congestion::classifier::Cause;
+use msctp_lab_schemes::classifiers::MeasuredConfig;
 use msctp_lab_tcp::{Algorithm, Config, TraceKind};
-use msctp_schemes::classifiers::MeasuredConfig;
 use msctp_units::{Span, Time};
 
 const SMSS: u32 = 1460;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use msctp_congestion::classifier::Cause;
+use msctp_lab_schemes::classifiers::{Measured, Tally};
 use msctp_lab_tcp::header::{self, Header};
 use msctp_lab_tcp::{Config, Connection, Event, Ports, TraceEvent, TraceKind};
-use msctp_schemes::classifiers::{Measured, Tally};
 use msctp_units::{Span, Time};
 
 /// One-way propagation delay.

@@ -1,8 +1,8 @@
 //! Keys of `[sctp.NAME]` and its tables, by the core's own names.
 
+use msctp_lab_schemes::catalogue::classifiers;
+use msctp_lab_schemes::policies::policies;
 use msctp_proto::schedulers;
-use msctp_schemes::catalogue::classifiers;
-use msctp_schemes::policies::policies;
 
 use super::{I64, Kind, Table, U16, U32, key, may, need};
 use crate::held::controllers_with_held;

@@ -1,6 +1,6 @@
 //! Keys of `[[tcp]]` and `[tcp-profile.NAME]`.
 
-use msctp_schemes::catalogue::window_controllers;
+use msctp_lab_schemes::catalogue::window_controllers;
 
 use super::sctp::{WINDOW, classifier_names};
 use super::{I64, Kind, NAME, Table, U16, U32, key, may, need};

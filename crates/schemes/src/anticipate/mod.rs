@@ -1,0 +1,394 @@
+//! [`Anticipate`]: moves when another path would carry more, and starts there at its measured rate. Ours.
+
+mod known;
+#[cfg(test)]
+mod tests;
+
+use known::Known;
+use msctp_congestion::estimator::Estimate;
+use msctp_congestion::{Measured, StartState};
+use msctp_proto::handover::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, PolicyFactory, View};
+use msctp_proto::{PathId, PathState};
+use msctp_units::{Rate, Span, Time};
+
+use crate::train::Train;
+
+/// Time between two comparisons of the paths while data flows, and while none does.
+const TICK: Span = Span::from_millis(100);
+const IDLE_TICK: Span = Span::from_secs(1);
+/// Time between two trains on an idle path, and while the primary path is in trouble.
+const TRAINS: Span = Span::from_millis(1000);
+const URGENT_TRAINS: Span = Span::from_millis(300);
+/// Share of the measured bandwidth that a sender carries on a path whose rate varies, in per cent.
+const CARRIED: u64 = 80;
+/// Rate that another path must promise, in per cent of the primary path's: the cost of a move.
+const BETTER: u64 = 110;
+/// A primary path stands still if it carries less than this share of another path's promise, in per cent.
+const STANDSTILL: u64 = 20;
+/// Time on a path before a better one is compared, and before a standstill counts.
+const SETTLED: Span = Span::from_millis(1500);
+const STARTED: Span = Span::from_millis(500);
+/// Both are at least so many of the path's round trips: the first one shows nothing, then the rate grows.
+const GROWING: u64 = 4;
+/// A longer round trip counts as this long: a path that takes seconds is not waited for.
+const LONGEST_ROUND_TRIP: Span = Span::from_millis(750);
+/// Time on a path that the application, the peer or a failure chose.
+const RESPECTED: Span = Span::from_secs(5);
+/// The oldest measurement that a path starts at.
+const FRESH: Span = Span::from_millis(2500);
+/// Minimum time over which a standstill is measured.
+const RECENT: Span = Span::from_millis(300);
+/// Chunks in flight on the old path are retransmitted if they would take longer than this to arrive.
+const LEFT_BEHIND: Span = Span::from_millis(150);
+/// Time after a move in which they are.
+const RESENDING: Span = Span::from_secs(3);
+
+/// Moves when another path would carry more than the primary one, and starts there at its measured rate.
+///
+/// While this end sends data, every idle path is measured by [`Train`]s, within
+/// [`probe_budget`](Self::probe_budget). The primary path's rate is what is acknowledged there. Another path
+/// promises the median of its measurements, of two trains at least, or the least of the last two. Trains of a
+/// path that carried much less than they claimed, twice, are discounted for a time. Data moves
+///
+/// - when the primary path carries less than a fifth of what another one promises;
+/// - when another path promises a tenth more;
+/// - when the primary path fails, or its link is reported down, to the path that promises most.
+///
+/// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
+/// A primary path that the policy did not choose is left only after five seconds, or when it stands still. A
+/// path is judged after four of its round trips.
+/// The new path's controller resumes at the latest measurement ([`Action::Resume`]). Chunks in flight on a
+/// path that was left because it was slow are retransmitted ([`Action::Resend`]).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Anticipate {
+    /// Bytes per minute that may be sent on each idle path to measure it, IP packets and answers together; 0:
+    /// never. One million, and at most one per cent of what the path was measured to carry.
+    pub probe_budget: u64,
+    /// Leaves the primary path when its link is reported down. True.
+    pub leaves_dead_links: bool,
+    known: Vec<Known>,
+    /// Time at which data moved to the primary path.
+    since: Time,
+    /// The primary path is kept until then, unless it stands still.
+    hold: Time,
+    /// The reason of this policy's own switch while it is in progress.
+    moving: Option<Reason>,
+    /// The path that data left last.
+    left: Option<Left>,
+    /// Bytes acknowledged on all paths at the last comparison.
+    acked: u64,
+    /// True if the timer runs.
+    ticks: bool,
+}
+
+/// A path that data left.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    path: PathId,
+    at: Time,
+    /// The policy left it because it was slow or failed; otherwise something else moved the data.
+    slow: bool,
+}
+
+/// Why data leaves a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// It carries next to nothing.
+    Standstill,
+    /// Another one promises more.
+    Better,
+    /// It failed.
+    Failed,
+}
+
+impl Default for Anticipate {
+    fn default() -> Self {
+        Self {
+            probe_budget: 1_000_000,
+            leaves_dead_links: true,
+            known: Vec::new(),
+            since: Time::ZERO,
+            hold: Time::ZERO,
+            moving: None,
+            left: None,
+            acked: 0,
+            ticks: false,
+        }
+    }
+}
+
+impl Anticipate {
+    /// The name in the registry.
+    pub const NAME: &str = "anticipate";
+
+    /// Returns a factory of this policy with its default options.
+    pub fn factory() -> PolicyFactory {
+        PolicyFactory::new(|| Box::new(Self::default()))
+    }
+
+    /// Sets [`probe_budget`](Self::probe_budget).
+    #[must_use]
+    pub fn with_probe_budget(self, probe_budget: u64) -> Self {
+        Self { probe_budget, ..self }
+    }
+
+    fn known(&mut self, path: PathId, now: Time) -> &mut Known {
+        let at = self.known.iter().position(|known| known.id == path).unwrap_or_else(|| {
+            self.known.push(Known::new(path, now));
+            self.known.len() - 1
+        });
+        &mut self.known[at]
+    }
+
+    /// Sends a train on an idle path, if the budget allows it.
+    fn measure(&mut self, path: &PathView, view: &View<'_>, actions: &mut Vec<Action>) {
+        let budget = self.probe_budget;
+        if budget == 0 || path.id == view.primary || !path.may_carry_data() {
+            return;
+        }
+        let known = self.known(path.id, view.now);
+        // HEARTBEATs are padded to a multiple of four.
+        let bytes = path.wire_bytes(path.pmdcs) / 4 * 4;
+        let packets = known.train_packets();
+        if known.measuring || !known.spend(view.now, packets, bytes, budget) {
+            return;
+        }
+        known.measuring = true;
+        known.last_train = Some(view.now);
+        let patience = path.srtt.map_or(Span::from_secs(1), |srtt| srtt * 3).max(Span::from_millis(300));
+        let train = Train::new(packets, u32::try_from(bytes).unwrap_or(u32::MAX), patience);
+        actions.push(Action::StartProbing { path: path.id, estimator: Box::new(train) });
+    }
+
+    /// Measures the idle paths whose last measurement is older than `interval`.
+    fn measure_all(&mut self, interval: Span, view: &View<'_>, actions: &mut Vec<Action>) {
+        for path in view.paths {
+            let known = self.known(path.id, view.now);
+            // A single train promises nothing.
+            let interval = if known.promise(view.now, FRESH).is_none() { URGENT_TRAINS } else { interval };
+            if known.last_train.is_none_or(|at| view.now.since(at) >= interval) {
+                self.measure(path, view, actions);
+            }
+        }
+    }
+
+    /// The active path that promises most, other than the primary, with its promise.
+    fn best(&self, view: &View<'_>, promise: impl Fn(&Known) -> Option<Rate>) -> Option<(PathId, Rate)> {
+        let usable = |known: &&Known| {
+            known.id != view.primary && view.path(known.id).is_some_and(PathView::may_carry_data)
+        };
+        let promises = self.known.iter().filter(usable).filter_map(|known| Some((known.id, promise(known)?)));
+        promises.max_by_key(|&(id, rate)| (rate, core::cmp::Reverse(id)))
+    }
+
+    /// Decides whether data leaves the primary path.
+    fn decide(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let now = view.now;
+        let Some(primary) = view.path(view.primary) else { return };
+        // Nothing waits for the path, or the receiver is behind: no fault of the path.
+        if view.unsent == 0 || view.peer_rwnd < primary.pmdcs {
+            self.measure_all(TRAINS, view, actions);
+            return;
+        }
+        let Some(mine) = self.known.iter().find(|known| known.id == primary.id) else { return };
+        let window = primary.srtt.map_or(RECENT, |srtt| (srtt * 2).max(RECENT)).min(Span::from_secs(1));
+        let recent = mine.rate_over(now, window, primary);
+        let mean = mine.mean_carried(now, primary);
+        let (Some(recent), Some(mean)) = (recent, mean) else {
+            self.measure_all(TRAINS, view, actions);
+            return;
+        };
+        let age = now.since(self.since);
+        let grown = round_trip(primary) * GROWING;
+        let measured = age >= STARTED.max(window).max(grown);
+        if measured {
+            self.known(primary.id, now).on_carried(recent);
+        }
+        if measured
+            && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
+            && percent(recent, 100) < percent(rate, STANDSTILL)
+        {
+            self.switch(path, Reason::Standstill, actions);
+            return;
+        }
+        if age >= SETTLED.max(grown)
+            && now >= self.hold
+            && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
+            && percent(rate, CARRIED) > percent(mean.max(recent), BETTER)
+        {
+            self.switch(path, Reason::Better, actions);
+            return;
+        }
+        // Less than half of the usual: a decision may be near.
+        let trouble = percent(recent, 100) < percent(mean, 50);
+        self.measure_all(if trouble { URGENT_TRAINS } else { TRAINS }, view, actions);
+    }
+
+    fn switch(&mut self, path: PathId, reason: Reason, actions: &mut Vec<Action>) {
+        self.moving = Some(reason);
+        actions.push(Action::SwitchPrimary { path });
+    }
+
+    /// Leaves a primary path that failed: otherwise data would come back with its first answer.
+    fn escape(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let other = self.best(view, |known| known.latest(view.now, known::MEMORY).or(Some(Rate::ZERO)));
+        if let Some((path, _)) = other {
+            self.switch(path, Reason::Failed, actions);
+        }
+    }
+
+    /// Resends what is in flight on the path that was left, if it would arrive late.
+    fn resend(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let Some(left) = self.left else { return };
+        let Some(old) = view.path(left.path).filter(|path| path.flight_size > 0) else {
+            self.left = None;
+            return;
+        };
+        let age = view.now.since(left.at);
+        if age >= RESENDING || left.path == view.primary {
+            self.left = None;
+        } else if stands_in_queue(old, age) && (left.slow || resending_pays(old, age, view)) {
+            actions.push(Action::Resend { from: left.path, to: view.primary });
+        }
+    }
+}
+
+/// Returns whether chunks in flight on the old path, left `age` ago, are late: the path had a queue then, or
+/// they have not arrived within a round trip.
+fn stands_in_queue(path: &PathView, age: Span) -> bool {
+    let (Some(srtt), Some(least)) = (path.srtt, path.rtt_min) else { return age >= LEFT_BEHIND };
+    age.max(srtt) >= least + LEFT_BEHIND
+}
+
+/// Returns whether the new path delivers what is in flight on the old one, left `age` ago, in a fifth of
+/// the time. Otherwise both carry more if the old one delivers it.
+fn resending_pays(old: &PathView, age: Span, view: &View<'_>) -> bool {
+    let (Some(srtt), Some(new)) = (old.srtt, view.path(view.primary)) else { return true };
+    if age >= srtt + LEFT_BEHIND {
+        return true;
+    }
+    let round_trip = new.srtt.unwrap_or(new.rto);
+    let by_window = Rate::of(new.window.cwnd, round_trip).unwrap_or(Rate::ZERO);
+    let takes = round_trip + by_window.time_for(old.flight_size);
+    takes.as_nanos().saturating_mul(100) < srtt.saturating_sub(age).as_nanos().saturating_mul(STANDSTILL)
+}
+
+/// The round trip of a path without queues, as far as the policy waits for it.
+fn round_trip(path: &PathView) -> Span {
+    path.rtt_min.unwrap_or_default().min(LONGEST_ROUND_TRIP)
+}
+
+/// A rate times `share`, to compare shares in per cent.
+fn percent(rate: Rate, share: u64) -> u64 {
+    rate.as_bps().saturating_mul(share)
+}
+
+impl HandoverPolicy for Anticipate {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn on_established(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.since = view.now;
+        self.ticks = true;
+        actions.push(Action::SetTimer { at: Some(view.now + TICK) });
+    }
+
+    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.known(path, view.now);
+        if !std::mem::replace(&mut self.ticks, true) {
+            actions.push(Action::SetTimer { at: Some(view.now + TICK) });
+        }
+        if view.unsent > 0
+            && let Some(path) = view.path(path)
+        {
+            self.measure(path, view, actions);
+        }
+    }
+
+    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
+        self.known.retain(|known| known.id != path);
+        self.left = self.left.filter(|left| left.path != path);
+    }
+
+    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
+        let on_primary = view.path(view.primary).is_some_and(|path| path.local == event.local);
+        match event.state {
+            LinkState::Down if on_primary && self.leaves_dead_links => self.escape(view, actions),
+            LinkState::Up => self.measure_all(TRAINS, view, actions),
+            _ => {}
+        }
+    }
+
+    fn on_path_state(&mut self, path: PathId, _: PathState, view: &View<'_>, actions: &mut Vec<Action>) {
+        if path == view.primary && view.path(path).is_some_and(|path| path.state != PathState::Active) {
+            self.escape(view, actions);
+        }
+    }
+
+    fn on_estimate(&mut self, path: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.known(path, view.now).on_train(view.now, estimate.available);
+        self.decide(view, actions);
+    }
+
+    fn on_timer(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        if let Some(primary) = view.path(view.primary) {
+            let silent = view.now.since(self.since) < round_trip(primary);
+            let known = self.known(primary.id, view.now);
+            if silent {
+                // No chunk sent since the move can be acknowledged yet: this time is not the path's rate.
+                known.restart();
+            }
+            known.on_tick(view.now, primary);
+        }
+        let acked = view.paths.iter().map(|path| path.bytes_acked).sum();
+        let in_flight = view.paths.iter().any(|path| path.flight_size > 0);
+        let sends = acked != self.acked || in_flight || view.unsent > 0;
+        self.acked = acked;
+        if sends && view.paths.len() > 1 {
+            self.resend(view, actions);
+            self.decide(view, actions);
+        }
+        // A sleeping association with one path costs nothing; another path wakes it.
+        self.ticks = sends || view.paths.len() > 1;
+        if self.ticks {
+            let tick = if sends { TICK } else { IDLE_TICK };
+            actions.push(Action::SetTimer { at: Some(view.now + tick) });
+        }
+    }
+
+    fn on_primary_switch(
+        &mut self,
+        old: &PathView,
+        new: &PathView,
+        view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        let now = view.now;
+        let reason = self.moving.take();
+        if reason.is_none() {
+            self.hold = now + RESPECTED;
+        }
+        self.known(old.id, now).on_left(now, old);
+        self.since = now;
+        self.left = Some(Left { path: old.id, at: now, slow: reason.is_some() });
+        let known = self.known(new.id, now);
+        let latest = known.latest(now, FRESH).filter(|rate| !rate.is_zero());
+        let promise = known.promise(now, FRESH);
+        known.on_entered(now);
+        known.on_tick(now, new);
+        if known.measuring {
+            known.measuring = false;
+            actions.push(Action::StopProbing { path: new.id });
+        }
+        if let (Some(latest), Some(promise), Some(rtt_min)) = (latest, promise, new.rtt_min) {
+            let measured = Measured { bandwidth: latest.min(promise), rtt_min };
+            actions.push(Action::Resume { path: new.id, measured });
+        }
+        if reason == Some(Reason::Standstill) || reason.is_some() && stands_in_queue(old, Span::ZERO) {
+            actions.push(Action::Resend { from: old.id, to: new.id });
+        }
+        None
+    }
+}
