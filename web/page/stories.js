@@ -278,7 +278,7 @@ const STORIES = [
 // The server's address in every story, from which the background traffic comes.
 const SERVER = "10.0.0.1";
 
-// The handover policies that can be chosen (lab/schemes); the others need options of their own.
+// The handover policies that can be chosen (lab/lab-schemes); the others need options of their own.
 const POLICIES = [
   ["conservative", "starts the new path at the initial window"],
   ["inherit", "takes the old path's window along"],

@@ -36,7 +36,7 @@ impl Known {
         let any = options.bind.iter().any(|address| address.ip().is_unspecified());
         let only = options.mobility.as_ref().is_some_and(|mobility| !mobility.only.is_empty());
         match self.unwatched.take_if(|_| self.host.is_none() && any && (only || !options.except.is_empty())) {
-            Some(source) => Err(BindError::System { what: "cannot list interfaces to choose among", source }),
+            Some(error) => Err(BindError::System { what: "cannot list interfaces to choose among", error }),
             None => Ok(()),
         }
     }

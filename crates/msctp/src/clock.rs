@@ -1,6 +1,6 @@
 //! [`Clock`]: the only place that reads the time. The core takes it as an argument.
 
-use msctp_units::{Span, Time};
+use msctp_units::Time;
 use tokio::time::{Duration, Instant};
 
 /// Time since an endpoint began.
@@ -22,8 +22,4 @@ impl Clock {
     pub(crate) fn instant(self, time: Time) -> Instant {
         self.start + Duration::from_nanos(time.as_nanos())
     }
-}
-
-pub(crate) fn span(duration: Duration) -> Span {
-    Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
 use msctp_udp::{Dispatch, Socket};
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use tokio::runtime::Handle;
 
 use crate::association::Association;
@@ -85,6 +85,9 @@ impl Endpoint {
             return Err(ConfigError { field: "backlog", value: "0".to_owned(), want }.into());
         }
         check_shards(options)?;
+        // A listener would reject it later, by the association's option of the same name.
+        let idle_timeout = options.idle_timeout.map(Span::from);
+        Config { idle_timeout, ..Config::default() }.validate()?;
         let (endpoint, drivers) = Self::open(options)?;
         for driver in drivers {
             let _task = endpoint.shards().runtime.spawn(driver);
@@ -152,8 +155,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Accepts the next association at a port; `None` after [`stop_listening`](Self::stop_listening) or
-    /// [`close`](Self::close). Cancel-safe.
+    /// Accepts the next association at a port; `None` if the endpoint does not listen there, also after
+    /// [`stop_listening`](Self::stop_listening) or [`close`](Self::close). Cancel-safe.
     pub async fn accept(&self, port: u16) -> Option<Association> {
         self.incoming(port).await.map(Incoming::accept)
     }
@@ -218,8 +221,8 @@ impl Endpoint {
         });
     }
 
-    /// Sets an association up: `endpoint.connect(address, Security::insecure(), Config::mobile()).await?`. The set-up begins with
-    /// the call and needs no polling. Dropping the [`Connecting`] cancels it.
+    /// Sets an association up: `endpoint.connect(address, Security::insecure(), Config::mobile()).await?`.
+    /// The set-up begins with the call and needs no polling. Dropping the [`Connecting`] cancels it.
     ///
     /// # Errors
     ///
@@ -323,7 +326,7 @@ fn check_shards(options: &EndpointOptions) -> Result<(), ConfigError> {
 fn seed() -> Result<[u8; 32], BindError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
-        .map_err(|error| BindError::System { what: "random numbers", source: io::Error::other(error) })?;
+        .map_err(|error| BindError::System { what: "random numbers", error: io::Error::other(error) })?;
     Ok(seed)
 }
 

@@ -9,6 +9,7 @@ use msctp_proto::{ConfigError, LossReason, ReconfigOutcome, UnknownScheduler};
 /// Errors of [`Endpoint::bind`](crate::Endpoint::bind), [`add_address`](crate::Endpoint::add_address) and
 /// [`add_socket`](crate::Endpoint::add_socket).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BindError {
     /// A local address cannot be used.
     #[error(transparent)]
@@ -23,17 +24,18 @@ pub enum BindError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The host reports no interfaces or provides no random numbers.
-    #[error("{what}: {source}")]
+    #[error("{what}: {error}")]
     System {
         /// The operation that failed.
         what: &'static str,
         /// The system's error.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
 /// Errors of [`Endpoint::connect`](crate::Endpoint::connect).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// An option or address cannot be used.
     #[error(transparent)]
@@ -63,7 +65,8 @@ pub enum ConnectError {
     /// The peer answered the set-up with an ABORT.
     #[error("the peer refused the association: {0}")]
     Refused(Refusal),
-    /// The ends cannot agree on protection of packets ([`Security`](crate::Security)), which one of them requires.
+    /// The ends cannot agree on protection of packets ([`Security`](crate::Security)), which one of them
+    /// requires.
     #[error("the ends cannot agree on encryption: {0}")]
     NoCommonProtection(ProtectionMismatch),
     /// The peer has another pre-shared key, or the set-up was changed on the way.
@@ -230,6 +233,7 @@ impl From<AssociationError> for io::Error {
 
 /// Errors of [`Association::send`](crate::Association::send).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The message cannot be sent on this association, or the association is closing.
     #[error(transparent)]
@@ -350,7 +354,7 @@ pub enum CallError {
     )]
     NoSocket(std::net::IpAddr),
     /// There is no stream scheduler of this name.
-    #[error("{0}")]
+    #[error(transparent)]
     Scheduler(#[from] UnknownScheduler),
     /// The core rejected the call.
     #[error(transparent)]

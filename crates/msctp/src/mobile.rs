@@ -9,8 +9,6 @@ use msctp_proto::Scope;
 use msctp_udp::{Change, LocalAddress};
 use msctp_units::{Span, Time};
 
-use crate::clock::span;
-
 /// Options of an endpoint that follows the host's interfaces.
 ///
 /// Only Linux reports interfaces, if no sandbox refuses netlink sockets. Elsewhere the program tells the
@@ -218,7 +216,8 @@ impl Follower {
     }
 
     fn up(&mut self, now: Time, address: LocalAddress) -> Vec<Step> {
-        let (ip, others_work, hold) = (address.ip, self.others_work(address.ip), span(self.options.hold));
+        let (ip, others_work, hold) =
+            (address.ip, self.others_work(address.ip), Span::from(self.options.hold));
         let known = self.known.entry(ip).or_insert_with(|| Known::new(address.clone(), now));
         known.address = address;
         known.link_up = true;
@@ -237,8 +236,8 @@ impl Follower {
     }
 
     fn down(&mut self, now: Time, ip: IpAddr, gone: bool) -> Vec<Step> {
-        let (calm, hold) = (span(self.options.calm), span(self.options.hold));
-        let delete_after = span(self.options.delete_after);
+        let (calm, hold) = (Span::from(self.options.calm), Span::from(self.options.hold));
+        let delete_after = Span::from(self.options.delete_after);
         let Some(known) = self.known.get_mut(&ip) else { return Vec::new() };
         let mut steps = Vec::new();
         known.link_up = false;
@@ -315,7 +314,7 @@ impl Follower {
 
     /// Returns the time for which to measure a new path. `measures` says whether the policy measures.
     pub(crate) fn probe(&self, measures: bool) -> Span {
-        span(self.options.probe.unwrap_or(if measures { MEASURE } else { Duration::ZERO }))
+        Span::from(self.options.probe.unwrap_or(if measures { MEASURE } else { Duration::ZERO }))
     }
 }
 

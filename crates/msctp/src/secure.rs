@@ -18,8 +18,8 @@ use msctp_proto::{Config, ConfigError, KeyManagement, Protection};
 pub struct Security(Protection);
 
 impl Security {
-    /// Sends everything in clear, to peers that do so too. Anyone can connect; whoever is on the way can read,
-    /// change and end the association.
+    /// Sends everything in clear, to peers that do so too. Anyone can connect; whoever is on the way can
+    /// read, change and end the association.
     #[must_use]
     pub const fn insecure() -> Self {
         Self(Protection::Insecure)

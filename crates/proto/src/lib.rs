@@ -22,7 +22,18 @@
 //! an [`Event`]. The caller's fault is an error that names the allowed values ([`ConfigError`],
 //! [`SendError`], [`CallError`]).
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod handover;
+
+/// Congestion control, and the factories that [`Config::controller`] takes.
+pub use msctp_congestion as congestion;
+/// Integer time, spans and rates.
+pub use msctp_units as units;
+/// Packets, chunks and parameters.
+pub use msctp_wire as wire;
 
 mod addr;
 mod asconf;

@@ -41,7 +41,7 @@ impl StreamsConfig {
         scheduler::create(&self.scheduler).map(drop).map_err(|error| ConfigError {
             field: "scheduler",
             value: self.scheduler.clone(),
-            want: error.to_string(),
+            want: error.want(),
         })
     }
 }

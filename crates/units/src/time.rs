@@ -124,6 +124,19 @@ impl Span {
     }
 }
 
+/// The longest span if `duration` is longer (584 years).
+impl From<core::time::Duration> for Span {
+    fn from(duration: core::time::Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Span> for core::time::Duration {
+    fn from(span: Span) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
 impl Default for Time {
     fn default() -> Self {
         Self::ZERO
@@ -304,6 +317,14 @@ mod tests {
     fn an_optional_time_is_as_small_as_a_time() {
         assert_eq!(size_of::<Option<Time>>(), 8);
         assert_eq!((Time::default(), Time::ZERO.as_nanos()), (Time::ZERO, 0));
+    }
+
+    #[test]
+    fn spans_are_durations() {
+        use core::time::Duration;
+        assert_eq!(Span::from(Duration::from_millis(1500)), Span::from_millis(1500));
+        assert_eq!(Duration::from(Span::from_nanos(1)), Duration::from_nanos(1));
+        assert_eq!(Span::from(Duration::MAX), Span::MAX);
     }
 
     #[test]

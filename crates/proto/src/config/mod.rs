@@ -236,6 +236,8 @@ impl Config {
     }
 
     fn validate_controller(&self) -> Result<(), ConfigError> {
+        let none = matches!(self.initial_window, InitialWindow::Packets(0) | InitialWindow::Bytes(0));
+        check(!none, "initial_window", format_args!("{:?}", self.initial_window), "at least 1")?;
         // Without room for one packet nothing would ever be sent.
         let pmdcs = pmdcs(self.pmtu.max(), 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let config = ControllerConfig {
@@ -464,6 +466,15 @@ mod tests {
         assert_eq!(
             wrong(|c| c.rto_initial = Span::from_secs(61)),
             "rto_initial = 61s: want between rto_min (1s) and rto_max (60s)"
+        );
+        assert_eq!(
+            wrong(|c| c.initial_window = InitialWindow::Packets(0)),
+            "initial_window = Packets(0): want at least 1"
+        );
+        assert_eq!(
+            wrong(|c| c.streams.scheduler = "fifo".to_owned()),
+            "scheduler = fifo: want one of first-come, round-robin, round-robin-packet, priority, fair, \
+             weighted-fair"
         );
         assert_eq!(wrong(|c| c.pmtu = Pmtu::Fixed(100)), "pmtu = 100: want 512 to 65535 bytes");
         assert_eq!(wrong(|c| c.receive_buffer = 1499), "receive_buffer = 1499: want at least 1500 bytes");

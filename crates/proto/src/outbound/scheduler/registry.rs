@@ -52,13 +52,17 @@ pub struct UnknownScheduler {
 
 impl core::error::Error for UnknownScheduler {}
 
+impl UnknownScheduler {
+    /// Describes the allowed names, to follow "want".
+    pub fn want(&self) -> String {
+        let names: Vec<&str> = SCHEDULERS.iter().map(|info| info.name).collect();
+        format!("one of {}", names.join(", "))
+    }
+}
+
 impl fmt::Display for UnknownScheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no stream scheduler is called {:?}; want one of ", self.name)?;
-        for (position, info) in SCHEDULERS.iter().enumerate() {
-            write!(f, "{}{}", if position > 0 { ", " } else { "" }, info.name)?;
-        }
-        Ok(())
+        write!(f, "no stream scheduler is called {:?}; want {}", self.name, self.want())
     }
 }
 
