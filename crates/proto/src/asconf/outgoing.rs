@@ -475,10 +475,12 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().and_then(|out| out.t4_rto)
     }
 
-    /// Expires T4-rto at `until` at the latest if the ASCONF was last sent on `path`, whose back-off ended.
-    pub(crate) fn shorten_t4_rto(&mut self, path: PathId, until: Time) {
+    /// Expires T4-rto at `until` at the latest if `works` does not hold for the path on which the ASCONF was
+    /// last sent.
+    pub(crate) fn shorten_t4_rto(&mut self, until: Time, works: impl FnOnce(PathId) -> bool) {
         if self.next_timeout().is_some_and(|at| at > until)
-            && let Some(out) = self.asked.outstanding.as_mut().filter(|out| out.path == Some(path))
+            && let Some(out) = self.asked.outstanding.as_mut()
+            && !out.path.is_some_and(works)
         {
             out.t4_rto = Some(until);
         }

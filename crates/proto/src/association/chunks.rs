@@ -7,13 +7,13 @@ use msctp_wire::{
 };
 
 use super::Association;
-use crate::addr::PathAddr;
+use crate::addr::{PathAddr, PathId};
 use crate::cookie::{Cookie, CookieJar};
 use crate::event::{Event, LossReason};
 use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};
-use crate::stats::AssociationState as State;
+use crate::stats::{AssociationState as State, PathState};
 use crate::trace::{Direction, TraceKind};
 
 /// Trace data of a DATA chunk.
@@ -525,11 +525,15 @@ impl Association {
         {
             let (srtt, rto) = (entry.rtt.srtt().unwrap_or(rtt), entry.rtt.rto());
             self.tracer.push(now, TraceKind::Rtt { path, sample: rtt, srtt, rto });
-            if ended_back_off {
-                // RFC 9260 §6.3.3: as T3-rtx, in `Path::measure_round_trip`
-                self.readdressing.ours.shorten_t4_rto(path, now + rto);
-                self.reconfig.ours.shorten_timer(path, now + rto);
-            }
+            // RFC 9260 §6.3.3: as T3-rtx, in `Path::measure_round_trip`. What was sent on a path that failed or
+            // is gone would wait for its back-off, although this one works.
+            let paths = &self.paths;
+            let works = |last: PathId| match last == path {
+                true => !ended_back_off,
+                false => paths.get(last).is_some_and(|last| last.state() == PathState::Active),
+            };
+            self.readdressing.ours.shorten_t4_rto(now + rto, works);
+            self.reconfig.ours.shorten_timer(now + rto, works);
         }
     }
 

@@ -157,10 +157,10 @@ impl Outgoing {
         self.requests.timer
     }
 
-    /// Expires the timer at `until` at the latest if the request was last sent on `path`, whose back-off
-    /// ended.
-    pub(crate) fn shorten_timer(&mut self, path: PathId, until: Time) {
-        if self.requests.path == Some(path) && self.requests.timer.is_some_and(|at| at > until) {
+    /// Expires the timer at `until` at the latest if `works` does not hold for the path on which the request
+    /// was last sent.
+    pub(crate) fn shorten_timer(&mut self, until: Time, works: impl FnOnce(PathId) -> bool) {
+        if self.requests.timer.is_some_and(|at| at > until) && !self.requests.path.is_some_and(works) {
             self.requests.timer = Some(until);
         }
     }

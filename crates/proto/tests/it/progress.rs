@@ -366,3 +366,23 @@ fn nothing_waits_for_a_backed_off_rto_after_an_answered_heartbeat() {
         assert!(pair.run_until(Span::from_secs(2), is_answered), "{what}");
     }
 }
+
+/// A RE-CONFIG that was last sent on a network that is gone leaves on the next one as soon as it has answered,
+/// not when the timer of the old one expires.
+#[test]
+fn a_request_leaves_with_the_path_to_which_the_peer_moved() {
+    for moves in [Config::default().moves, Config::mobile().moves] {
+        let config = Config { moves, ..Config::default() };
+        let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
+        pair.drop_if(|_| true);
+        pair.with(Side::B, |b, now| b.reconfigure(now, StreamRequest::ResetOutgoing(vec![0]))).unwrap();
+        pair.run_for(Span::from_secs(40));
+        // The old network stays dead.
+        pair.drop_if(|f| f.at.local == a_ip(0) || f.at.remote == a_ip(0));
+        pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[])).unwrap();
+        let answered = |pair: &mut Pair| {
+            pair.b.saw(|event| matches!(event, Event::Streams(StreamEvent::Answered { .. })))
+        };
+        assert!(pair.run_until(Span::from_secs(4), answered), "{moves:?}");
+    }
+}
