@@ -525,8 +525,8 @@ impl Association {
         {
             let (srtt, rto) = (entry.rtt.srtt().unwrap_or(rtt), entry.rtt.rto());
             self.tracer.push(now, TraceKind::Rtt { path, sample: rtt, srtt, rto });
-            // RFC 9260 §6.3.3: as T3-rtx, in `Path::measure_round_trip`. What was sent on a path that failed or
-            // is gone would wait for its back-off, although this one works.
+            // RFC 9260 §6.3.3: as T3-rtx, in `Path::measure_round_trip`. What was sent on a path that failed
+            // or is gone would wait for its back-off, although this one works.
             let paths = &self.paths;
             let works = |last: PathId| match last == path {
                 true => !ended_back_off,

@@ -85,7 +85,7 @@ rare_state! {
         /// Ends that nobody has read, without a message before them: of uses without messages, and of those
         /// that were left. They precede what the common queue holds of their streams.
         ends: VecDeque<StreamEnd> = VecDeque::new(),
-        /// Nobody was told of the last of these.
+        /// The event for the last of these is due.
         end_untold: bool = false,
         /// Streams whose readers left before the peer's end.
         left: BTreeSet<u16> = BTreeSet::new(),
@@ -420,7 +420,7 @@ impl Ready {
         }
     }
 
-    /// Returns whether an end was kept of which nobody was told.
+    /// Returns whether an end was kept of which the event is due.
     pub(super) fn take_untold_end(&mut self) -> bool {
         self.apart.is_touched() && core::mem::take(&mut self.apart.end_untold)
     }

@@ -367,8 +367,8 @@ fn nothing_waits_for_a_backed_off_rto_after_an_answered_heartbeat() {
     }
 }
 
-/// A RE-CONFIG that was last sent on a network that is gone leaves on the next one as soon as it has answered,
-/// not when the timer of the old one expires.
+/// A RE-CONFIG that was last sent on a network that is gone leaves on the next one as soon as it has
+/// answered, not when the timer of the old one expires.
 #[test]
 fn a_request_leaves_with_the_path_to_which_the_peer_moved() {
     for moves in [Config::default().moves, Config::mobile().moves] {
