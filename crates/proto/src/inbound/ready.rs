@@ -215,16 +215,18 @@ impl Ready {
 
     /// Returns whether the ends of these streams may be kept: a peer that ends streams without sending on
     /// them must not fill the memory.
-    pub(super) fn may_end(&self, streams: impl Iterator<Item = u16>) -> bool {
+    pub(super) fn may_end(&self, mut streams: impl Iterator<Item = u16>) -> bool {
         if self.common.len() + self.apart.ends.len() < MAX_BARE_ENDS {
             return true;
         }
+        let has_reader = |stream| self.apart.of.get(&stream).is_some_and(|reader| !reader.ended);
+        if self.common.is_empty() {
+            // All of them are bare: a peer that asks again makes nobody count them.
+            return streams.all(has_reader);
+        }
         let (waiting, bare) = self.waiting();
-        let has_use = |stream| {
-            self.apart.of.get(&stream).is_some_and(|reader| !reader.ended)
-                || waiting.get(&stream).is_some_and(|uses| uses.open)
-        };
-        bare < MAX_BARE_ENDS || streams.into_iter().all(has_use)
+        let has_use = |stream| has_reader(stream) || waiting.get(&stream).is_some_and(|uses| uses.open);
+        bare < MAX_BARE_ENDS || streams.all(has_use)
     }
 
     /// Returns whether the stream's last reader left before the peer's end.
