@@ -155,7 +155,9 @@ impl World {
         }
         // A full disk shows when the capture is read.
         let _ = self.capture.write(self.start.elapsed(), from, to, bytes);
-        if let DatagramOutcome::Accepted(handle) = self.endpoint.handle_datagram(self.now(), at, &mut bytes.to_vec()) {
+        if let DatagramOutcome::Accepted(handle) =
+            self.endpoint.handle_datagram(self.now(), at, &mut bytes.to_vec())
+        {
             self.handle = Some(handle);
         }
     }

@@ -221,8 +221,10 @@ impl Endpoint {
         });
     }
 
-    /// Sets an association up: `endpoint.connect(address, Security::insecure(), Config::mobile()).await?`.
-    /// The set-up begins with the call and needs no polling. Dropping the [`Connecting`] cancels it.
+    /// Sets an association up: `endpoint.connect(address, tls, Config::mobile()).await?`. The set-up begins
+    /// with the call and needs no polling. Dropping the [`Connecting`] cancels it.
+    ///
+    /// `security`: [`Tls`](crate::security::Tls), a pre-shared key, or [`Security::insecure`].
     ///
     /// # Errors
     ///
@@ -456,6 +458,14 @@ mod tests {
             let looked = |endpoint: &Endpoint| endpoint.shards().first().lock().looked;
             looked(&a) + looked(&b)
         })
+    }
+
+    #[tokio::test]
+    async fn the_mobile_profile_moves_with_anticipate_and_the_rfcs_does_not() {
+        let endpoint = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap();
+        let state = endpoint.shards().first().lock();
+        let policy = |config| state.adapted(config).handover_policy.make().name();
+        assert_eq!([Config::mobile(), Config::default()].map(policy), ["anticipate", "conservative"]);
     }
 
     #[test]

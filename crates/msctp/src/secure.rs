@@ -12,7 +12,7 @@ use msctp_proto::{Config, ConfigError, KeyManagement, Protection};
 /// - [`pre_shared`](Self::pre_shared): keys from a secret that both ends have.
 /// - [`insecure`](Self::insecure): clear text.
 ///
-/// Peers that do not encrypt alike are refused, except with `insecure` and
+/// Peers that do not encrypt alike are refused, except with
 /// [`Tls::or_insecure`](crate::security::Tls::or_insecure).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security(Protection);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use msctp::{Config, Endpoint, EndpointOptions, Peer};
+use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
 use msctp_congestion::estimator::Estimate;
 use msctp_congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
+use msctp_lab_schemes::wbest::{WBest, WBestConfig};
 use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp_proto::{PathAddr, PathId};
-use msctp_lab_schemes::wbest::{WBest, WBestConfig};
 use msctp_sim::Simulation;
 use msctp_sim::scenario::{Do, Scenario};
 use msctp_units::{Rate, Span};
@@ -132,10 +132,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (bytes, moves) = (download.to_client.bytes, download.handovers.len());
     println!("simulator: {bytes} bytes, {moves} moves; chunk: {} bit/s", reported.swap(u64::MAX, Relaxed));
     let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
-    server.listen(msctp::DEFAULT_PORT, msctp::Security::insecure(), with_scheme(Config::mobile(), &reported))?;
+    server.listen(msctp::DEFAULT_PORT, Security::insecure(), with_scheme(Config::mobile(), &reported))?;
     let client = Endpoint::bind(&EndpointOptions::new(["127.0.0.2:0".parse()?, "127.0.0.3:0".parse()?]))?;
     let peer = Peer { from: Some(vec!["127.0.0.2".parse()?]), ..Peer::new(server.local_addresses()[0]) };
-    let association = client.connect(peer, msctp::Security::insecure(), with_scheme(Config::mobile(), &reported)).await?;
+    let association =
+        client.connect(peer, Security::insecure(), with_scheme(Config::mobile(), &reported)).await?;
     let accepted = server.accept(msctp::DEFAULT_PORT).await.ok_or("no association")?;
     association.add_local_address("127.0.0.3".parse()?)?;
     for _ in 0..1500 {

@@ -1,6 +1,5 @@
 //! msctp in its mobile profile, encrypted. It follows the interfaces itself and receives no hint.
 
-
 use msctp::security::{AnyPeer, Identity, Tls, provider};
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility, Peer};
 use msctp_lab_schemes::policies::{PolicyConfig, policy};
@@ -60,7 +59,8 @@ pub(super) async fn receive(
     let mobility = Mobility { prefer: receiver.prefer.clone(), ..Mobility::default() };
     let options = EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(mobility);
     let endpoint = Endpoint::bind(&traced(options, capture))?;
-    let association = endpoint.connect(Peer::new(server()?), tls()?, config(receiver.policy.as_deref())?).await?;
+    let association =
+        endpoint.connect(Peer::new(server()?), tls()?, config(receiver.policy.as_deref())?).await?;
     while let Some(message) = association.recv().await? {
         log.add(message.data.len())?;
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use msctp::security::{AnyPeer, Identity, Tls, provider};
-use msctp::{Security, Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions, Pmtu};
+use msctp::{Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions, Pmtu, Security};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::{JoinSet, LocalSet};
 

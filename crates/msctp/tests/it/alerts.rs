@@ -19,7 +19,7 @@ const PORT: u16 = 9;
 fn only(suite: CipherSuite) -> Tls {
     let mut provider = CryptoProvider::clone(&provider());
     provider.cipher_suites.retain(|one| one.suite() == suite);
-    let identity = Identity::self_signed(Arc::new(provider), &Identity::generate_key().unwrap()).unwrap();
+    let identity = Identity::generate(Arc::new(provider)).unwrap();
     Tls::new(&identity, AnyPeer).unwrap()
 }
 

@@ -7,10 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{bind, options, run};
-use msctp::security::{
-    AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, Pinned, Rejection, Tls, provider,
-};
+use common::{bind, options, run, tls};
+use msctp::security::{AnyPeer, Code, Error, Fingerprint, Pinned, Rejection, Tls};
 use msctp::{Config, ConnectError, Endpoint, Peer};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -18,11 +16,6 @@ use tokio::time::timeout;
 const PORT: u16 = 9;
 /// The type of a DTLS chunk.
 const DTLS: u8 = 0x41;
-
-fn tls(check: impl CheckPeer + 'static) -> Tls {
-    let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
-    Tls::new(&identity, check).unwrap()
-}
 
 fn server(tls: &Tls) -> (Endpoint, Peer) {
     let server = Endpoint::bind(&options()).unwrap();

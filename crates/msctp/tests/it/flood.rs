@@ -8,16 +8,11 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
 
-use crate::common::{self, options, run};
-use msctp::security::{AnyPeer, Identity, Pinned, Tls, provider};
+use crate::common::{self, options, run, tls};
+use msctp::security::{AnyPeer, Pinned};
 use msctp::{Config, Endpoint, EndpointOptions, Peer};
 
 const PORT: u16 = 9;
-
-fn tls(check: impl msctp::security::CheckPeer + 'static) -> Tls {
-    let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
-    Tls::new(&identity, check).unwrap()
-}
 
 /// Binds a server with this rate of handshakes for each source.
 fn server(max_handshakes_per_second: u32) -> (Endpoint, Peer) {

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{bind, options, run, server, soon};
-use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
 use msctp::{
     AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer, Security, Span,
 };
@@ -69,11 +68,7 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
 #[test]
 fn the_restart_of_an_encrypted_server_is_detected_in_seconds() {
     run(async {
-        let keys = || {
-            let key = Secret::from(&[7; 32][..]);
-            let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-            Security::from(keys)
-        };
+        let keys = || Security::pre_shared(&[7; 32]).unwrap();
         let [killed, restarted] = [0, 1].map(|_| {
             let server = bind();
             server.listen(PORT, keys(), Config::mobile()).unwrap();

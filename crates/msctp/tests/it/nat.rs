@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{HANGS, soon};
-use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
 use msctp::{Association, Config, Endpoint, PathId, Peer, Security, Span};
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
@@ -82,9 +81,7 @@ async fn exchange(from: &Association, to: &Association) {
 
 /// Returns clear text and a pre-shared key.
 fn in_clear_and_protected() -> [Security; 2] {
-    let key = Secret::from(&[7; 32][..]);
-    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-    [Security::insecure(), keys.into()]
+    [Security::insecure(), Security::pre_shared(&[7; 32]).unwrap()]
 }
 
 #[tokio::test]

@@ -9,7 +9,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use common::{in_own_network, inside, options_at, soon, until};
-use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
 use msctp::{Association, Config, Endpoint, Peer, Security};
 use msctp_wire::param::Padding;
 use msctp_wire::{Checksum, Chunk, Init, Packet, PacketBuilder, Param, Params, Tsn, VerificationTag};
@@ -148,9 +147,7 @@ fn inside_scopes_of_a_client() {
         assert!(!passed.iter().any(is_asconf));
         assert!(association.paths().iter().all(|path| path.at.local != global));
 
-        let key = Secret::from(&[7; 32][..]);
-        let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-        let (association, passed, _ends) = connect(Security::from(keys)).await;
+        let (association, passed, _ends) = connect(Security::pre_shared(&[7; 32]).unwrap()).await;
         until(|| association.paths().iter().any(|path| path.at.local == global)).await;
         assert!(!passed.lock().unwrap().iter().any(is_asconf), "protected");
     });

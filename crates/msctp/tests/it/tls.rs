@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{bind, options, run, soon, until};
-use msctp::protection::{CipherSuite, DtlsRoles, KeyManagement, KeyManagementId, Ring, Secret};
+use msctp::protection::{DtlsRoles, KeyManagement, KeyManagementId, Ring};
 use msctp::security::{
     AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, PeerProtection, Pinned, Rejection, Tls, provider,
 };
@@ -25,7 +25,7 @@ const DTLS: u8 = 0x41;
 const SECRET_TEXT: &[u8] = b"nobody else may read this";
 
 fn identity() -> Identity {
-    Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap()
+    Identity::generate(provider()).unwrap()
 }
 
 fn tls(identity: &Identity, check: impl CheckPeer + 'static) -> Tls {
@@ -262,11 +262,7 @@ fn a_wrong_code_burns_it_for_set_ups_under_way() {
 fn a_peer_without_the_extension_is_refused_unless_protection_is_only_offered() {
     run(async {
         let clear = Security::insecure;
-        let psk = || {
-            let key = Secret::from(&[7; 32][..]);
-            let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-            Security::from(keys)
-        };
+        let psk = || Security::pre_shared(&[7; 32]).unwrap();
         use PeerProtection as Theirs;
         use ProtectionMismatch::{OtherMethod, PeerLacks, PeerRequires};
         for (here, there, mismatch, seen) in [
@@ -624,11 +620,7 @@ fn hasty() -> Tls {
 #[test]
 fn another_pre_shared_key_is_reported_at_both_ends() {
     run(async {
-        let psk = |byte: u8| {
-            let key = Secret::from(&[byte; 32][..]);
-            let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
-            Security::from(keys)
-        };
+        let psk = |byte: u8| Security::pre_shared(&[byte; 32]).unwrap();
         let (server, peer) = server(psk(7));
         let failed = connect_to(peer.clone(), psk(8)).await.map(|_| ());
         assert!(matches!(failed, Err(ConnectError::KeysDiffer)), "{failed:?}");

@@ -60,7 +60,6 @@ const RESENDING: Span = Span::from_secs(3);
 /// The new path's controller resumes at the latest measurement ([`Action::Resume`]). Chunks in flight on a
 /// path that was left because it was slow are retransmitted ([`Action::Resend`]).
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Anticipate {
     /// Bytes per minute that may be sent on each idle path to measure it, IP packets and answers together; 0:
     /// never. One million, and at most one per cent of what the path was measured to carry.

@@ -290,7 +290,7 @@ impl<'a> Relay<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use msctp::{Config, Endpoint, EndpointOptions, Peer};
+    use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
     use msctp_forward::{Limits, Role, Rules};
 
     use super::super::link::Link;
@@ -302,9 +302,9 @@ mod tests {
         const LIMIT: Duration = Duration::from_secs(3);
         let options = EndpointOptions::new(["127.0.0.1:0".parse().unwrap()]);
         let (here, there) = (Endpoint::bind(&options).unwrap(), Endpoint::bind(&options).unwrap());
-        there.listen(7, msctp::Security::insecure(), Config::mobile()).unwrap();
+        there.listen(7, Security::insecure(), Config::mobile()).unwrap();
         let peer = Peer { port: 7, ..Peer::new(there.local_addresses()[0]) };
-        let association = here.connect(peer, msctp::Security::insecure(), Config::mobile()).await.unwrap();
+        let association = here.connect(peer, Security::insecure(), Config::mobile()).await.unwrap();
         let accepted = there.accept(7).await.unwrap();
         let (client, _) = Link::new(association, Role::Client, Limits::default());
         let (server, mut opens) = Link::new(accepted, Role::Server, Limits::default());

@@ -142,7 +142,7 @@ impl Drop for Ticket {
 
 #[cfg(test)]
 mod tests {
-    use msctp::{Config, Endpoint, EndpointOptions, Peer};
+    use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
 
     use super::*;
 
@@ -150,10 +150,10 @@ mod tests {
     async fn a_transfer_whose_association_ends_waits_no_more() {
         let options = EndpointOptions::new(["127.0.0.1:0".parse().unwrap()]);
         let (here, there) = (Endpoint::bind(&options).unwrap(), Endpoint::bind(&options).unwrap());
-        there.listen(7, msctp::Security::insecure(), Config::mobile()).unwrap();
+        there.listen(7, Security::insecure(), Config::mobile()).unwrap();
         let connect = async || {
             let peer = Peer { port: 7, ..Peer::new(there.local_addresses()[0]) };
-            here.connect(peer, msctp::Security::insecure(), Config::mobile()).await.unwrap()
+            here.connect(peer, Security::insecure(), Config::mobile()).await.unwrap()
         };
         let (first, second) = (connect().await, connect().await);
         let (turns, part) = (Turns::default(), Path::new("part"));

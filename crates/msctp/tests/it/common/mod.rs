@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use msctp::security::{CheckPeer, Identity, Tls, provider};
 use msctp::{Association, Config, Endpoint, EndpointOptions, Peer, Security};
 use tokio::time::timeout;
 
@@ -33,6 +34,11 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
         }
     })
     .await;
+}
+
+/// Returns TLS with a new key.
+pub(crate) fn tls(check: impl CheckPeer + 'static) -> Tls {
+    Tls::new(&Identity::generate(provider()).unwrap(), check).unwrap()
 }
 
 /// Environment variable that is set in the process of a test that needs its own.

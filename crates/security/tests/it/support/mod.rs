@@ -25,7 +25,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 pub(crate) fn identity() -> Identity {
-    Identity::self_signed(provider(), &Identity::generate_key().expect("a key")).expect("an identity")
+    Identity::generate(provider()).expect("an identity")
 }
 
 pub(crate) fn config(check: impl CheckPeer + 'static) -> Arc<Config> {
