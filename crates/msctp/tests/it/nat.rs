@@ -141,7 +141,6 @@ async fn rebind(config: Config) {
 /// An observer delivers a copy of each packet of the client first, from another port of the same address. The
 /// genuine packet counts as a replay, and its port is not learned again.
 #[tokio::test]
-#[ignore = "a port is learned from one packet, and nothing checks that the peer receives there"]
 async fn copies_from_another_port_do_not_silence_a_protected_client() {
     for config in in_clear_and_protected(Config::default()) {
         let (server, client) = (endpoint(), endpoint());

@@ -12,7 +12,7 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::event::{Event, LossReason};
 use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
-use crate::path::{Acknowledged, SourceUse};
+use crate::path::{Acknowledged, HeartbeatInfo, SourceUse};
 use crate::stats::AssociationState as State;
 use crate::trace::{Direction, TraceKind};
 
@@ -511,14 +511,22 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
         //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the
         //# Heartbeat Request to which this Heartbeat Acknowledgement is responding.
-        self.reply(to, &HeartbeatAck { params: heartbeat.params });
+        let answer = HeartbeatAck { params: heartbeat.params };
+        self.reply(to, &answer);
+        if authenticated && to == Some(at) {
+            self.answer_candidate(at, &answer);
+        }
         if authenticated && let Some(known) = self.answer_addr_elsewhere(at) {
-            self.reply(Some(known), &HeartbeatAck { params: heartbeat.params });
+            self.reply(Some(known), &answer);
         }
     }
 
     fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>) {
         let Some(info) = ack.info() else { return };
+        let Some(named) = HeartbeatInfo::from_bytes(info) else { return };
+        if self.on_port_answer(now, &named) {
+            return;
+        }
         let acknowledged = self.paths.on_heartbeat_ack(info, now);
         if let Acknowledged::Heartbeat { path, rtt, ended_back_off } = acknowledged
             && let Some(entry) = self.paths.get(path)

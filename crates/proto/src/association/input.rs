@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use msctp_units::{Ecn, Time};
 use msctp_wire::{Checksum, Chunk, ChunkType, EncodeChunk, Packet, ShutdownComplete};
 
-use super::Association;
+use super::{Around, Association};
 use crate::addr::{PathAddr, PathId};
 use crate::config::EndpointConfig;
 use crate::cookie::{Cookie, CookieJar};
@@ -43,12 +43,18 @@ impl Association {
     /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header
     /// (`Config::ecn`).
     pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &mut [u8]) {
-        let mut jar = self
-            .own_jar
-            .take()
-            .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.rng.next_seed())));
+        let own = match self.around.as_deref_mut() {
+            Some(Around::Alone(jar)) => jar.take(),
+            _ => None,
+        };
+        let mut jar =
+            own.unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.rng.next_seed())));
         self.input(now, at, ecn, bytes, &mut jar);
-        self.own_jar = Some(jar);
+        match self.around.as_deref_mut() {
+            Some(Around::Alone(own)) => *own = Some(jar),
+            Some(Around::Udp(_)) => {}
+            None => self.around = Some(Box::new(Around::Alone(Some(jar)))),
+        }
     }
 
     /// Handles a datagram like [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar.

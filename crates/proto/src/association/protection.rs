@@ -206,7 +206,7 @@ impl Association {
     }
 
     /// Returns whether `bytes` are a packet that begins with a DTLS chunk.
-    pub(super) fn is_sealed(bytes: &[u8]) -> bool {
+    pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
         bytes.get(CommonHeader::LEN) == Some(&ChunkType::DTLS.0)
     }
 
@@ -245,8 +245,15 @@ impl Association {
         let opened = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
             Ok(opened) => opened,
             Err(error) => {
+                let used_up = matches!(error, OpenError::LimitReached { .. }) && !protection.opens();
                 self.faults.undecryptable_packets += 1;
-                if matches!(error, OpenError::LimitReached { .. }) && !protection.opens() {
+                if matches!(error, OpenError::Replayed { .. }) {
+                    // Of two copies, the genuine one may be this one.
+                    self.begin_credit(at, len);
+                    self.note_source(now, at);
+                    self.output.upkeep_due = true;
+                }
+                if used_up {
                     // RFC 9147 §4.5.3
                     self.abort_with(now, &[], LossReason::KeysUsedUp);
                 }
@@ -280,6 +287,7 @@ impl Association {
             self.events.push(Event::Protected);
         }
         self.begin_credit(at, len);
+        self.note_source(now, at);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
         if first {
             // A shutdown may have waited for it.
@@ -312,6 +320,7 @@ impl Association {
         // Nothing that the peer seals has a cookie of ours.
         let mut jar = CookieJar::new(&EndpointConfig::default(), self.rng.next_seed());
         for mut packet in held {
+            self.begin_held(packet.at);
             self.input_sealed(now, packet.at, packet.ecn, &mut packet.bytes, &mut jar);
         }
     }
