@@ -153,6 +153,12 @@ impl Association {
         self.has_external_keys() && self.is_enforced() && !proven
     }
 
+    /// Returns whether a repeated COOKIE ECHO, which is in clear, says nothing about the peer: its protected
+    /// packets do.
+    pub(super) fn excludes_replayed_cookies(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.is_enforced() && protection.is_proven())
+    }
+
     /// Returns whether both directions are protected, or protection was not agreed on.
     pub(super) fn protects_addresses(&self) -> bool {
         self.protection.as_ref().is_none_or(|protection| {
@@ -298,6 +304,7 @@ impl Association {
 
     /// Discards the round-trip times and windows of a handshake in clear. A forged SACK gives a path a
     /// round-trip time shorter than its own, by which a controller measures queueing delay for many seconds.
+    /// Answers in clear have confirmed no path either.
     #[cold]
     fn forget_measurements_in_clear(&mut self) {
         // With pre-shared keys, only an INIT ACK is measured in clear. The keys depend on it.
@@ -306,6 +313,7 @@ impl Association {
                 path.controller.reset();
                 path.rtt.reset();
             }
+            self.paths.verify_again();
         }
     }
 

@@ -166,6 +166,16 @@ impl Paths {
         }
     }
 
+    /// Sends a verification heartbeat now on every unconfirmed path. Answers to earlier ones do not count.
+    pub(crate) fn verify_again(&mut self) {
+        if self.schedule.running {
+            for path in self.list.iter_mut().filter(|path| !path.confirmed && path.may_heartbeat()) {
+                path.heartbeat.forget();
+                path.heartbeat.ready = true;
+            }
+        }
+    }
+
     /// Sends a verification heartbeat now on an unconfirmed path that received a packet, at most once per
     /// RTO.Initial.
     ///
