@@ -359,12 +359,11 @@ impl Association {
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         let mut paths = self.paths();
         paths.sort_by_key(|path| !path.primary);
-        let mut state = self.shared.lock();
-        let ports = &slot_of(&mut state, self.handle).ports;
         let mut addresses: Vec<SocketAddr> = Vec::new();
-        for at in paths.iter().map(|path| path.at) {
-            if addresses.iter().all(|known| known.ip() != at.remote) {
-                addresses.push(SocketAddr::new(at.remote, ports.port(at.local, at.remote)));
+        for path in paths {
+            let remote = path.at.remote;
+            if addresses.iter().all(|known| known.ip() != remote) {
+                addresses.push(SocketAddr::new(remote, path.udp_port.unwrap_or_default()));
             }
         }
         addresses
@@ -425,8 +424,7 @@ impl Association {
 
     /// Returns the peer's UDP port on a path (RFC 6951 §5.1).
     pub fn remote_udp_port(&self, path: PathId) -> Option<u16> {
-        let at = self.paths().into_iter().find(|stats| stats.id == path)?.at;
-        Some(slot_of(&mut self.shared.lock(), self.handle).ports.port(at.local, at.remote))
+        self.paths().into_iter().find(|stats| stats.id == path)?.udp_port
     }
 }
 
@@ -477,6 +475,6 @@ pub(crate) fn slot_of_parts(
 ) -> &mut Slot {
     slots.entry(handle).or_insert_with(|| {
         debug_assert!(false, "a handle keeps its slot");
-        Box::new(Slot::new(0, Phase::Over(Some(AssociationError::EndpointGone)), 1))
+        Box::new(Slot::new(Phase::Over(Some(AssociationError::EndpointGone)), 1))
     })
 }

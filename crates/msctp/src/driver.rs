@@ -653,7 +653,7 @@ fn socket_for(lines: &BTreeMap<IpAddr, Line>, removed: &BTreeSet<IpAddr>, local:
     (lines.contains_key(&any) && !removed.contains(&local)).then_some(any)
 }
 
-/// Passes a datagram to the core and learns the peer's UDP port from it. `before` holds the association and
+/// Passes a datagram to the core. `before` holds the association and
 /// the origin of the batch's previous datagram, if that was verified.
 fn take(
     state: &mut State,
@@ -667,8 +667,7 @@ fn take(
     let last = before.take();
     let ecn = datagram.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
     state.unsettled = true;
-    match state.core.handle_marked_datagram(now, at, ecn, datagram.bytes) {
-        // RFC 6951 §5.4: after the verification tag was checked
+    match state.core.handle_encapsulated_datagram(now, at, udp_port, ecn, datagram.bytes) {
         DatagramOutcome::Association(handle) => {
             *before = Some((handle, datagram.remote));
             // Most packets of a batch have one origin.
@@ -676,10 +675,10 @@ fn take(
                 // Before the COOKIE ECHO leaves, which takes the ClientHello along.
                 state.note_key_message(now, handle);
                 state.note_received(now, handle);
-                let is_path = state.learn_port(handle, at, udp_port);
                 state.touch(handle);
+                let association = state.core.association(handle);
                 // Without a path no port is learned, but answers go back to the packet's origin.
-                if !is_path {
+                if association.is_some_and(|association| association.path_between(at).is_none()) {
                     *before = None;
                     drain(state, now, Some(Stray { handle, at, udp_port, verified: true }), outbox);
                 }
@@ -687,7 +686,6 @@ fn take(
         }
         DatagramOutcome::Accepted(handle) => {
             state.enter_accepted(now, handle, datagram.remote);
-            state.learn_port(handle, at, udp_port);
         }
         // Answers go back to the packet's origin, and nothing else does.
         DatagramOutcome::Unverified(handle) => {
@@ -720,8 +718,6 @@ fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox
     loop {
         let start = outbox.bytes.len();
         let Some((handle, transmit)) = state.core.poll_transmit_from(now, &mut outbox.bytes) else { break };
-        let slot = handle.and_then(|handle| state.slots.get(&handle));
-        let known = slot.map(|slot| slot.ports.port(transmit.at.local, transmit.at.remote));
         let port = match &stray {
             Some(stray)
                 if (stray.verified || transmit.answers_unverified)
@@ -730,9 +726,9 @@ fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox
             {
                 Some(stray.udp_port)
             }
-            _ => known,
+            _ => transmit.udp_port,
         };
-        // Without a port its association is gone: the packet is dropped.
+        // A reply whose packet is gone has no port, and is dropped.
         match port {
             Some(port) => outbox.push(start, &transmit, handle, port),
             None => outbox.bytes.truncate(start),

@@ -411,7 +411,10 @@ fn begin_at(
     let now = state.now();
     let keys = Keys::of(&config.protection);
     let handle = state.core.connect(now, config, local, remote)?;
-    let mut slot = Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1));
+    if let Some(association) = state.core.association_mut(handle) {
+        association.encapsulate(peer.udp_port);
+    }
+    let mut slot = Box::new(Slot::new(Phase::Connecting, 1));
     slot.keys = keys;
     if fixed {
         slot.moves = Some(Box::new(Moves { fixed, ..Moves::default() }));

@@ -222,9 +222,8 @@ impl State {
 
     /// Returns where an association's data goes.
     fn remote_of(&self, handle: Handle) -> Option<SocketAddr> {
-        let slot = self.slots.get(&handle)?;
-        let at = self.core.association(handle)?.paths().find(|path| path.primary)?.at;
-        Some(SocketAddr::new(at.remote, slot.ports.port(at.local, at.remote)))
+        let path = self.core.association(handle)?.paths().find(|path| path.primary)?;
+        Some(SocketAddr::new(path.at.remote, path.udp_port?))
     }
 
     /// Begins key management again after a restart. Aborts an association in clear whose peer now expects

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use msctp_proto::{AssociationStats, Event, PathStats, RemotePorts};
+use msctp_proto::{AssociationStats, Event, PathStats};
 use msctp_units::Time;
 
 use crate::error::AssociationError;
@@ -41,7 +41,6 @@ impl Phase {
 /// The part of an association's state outside the core.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    pub(crate) ports: RemotePorts,
     pub(crate) phase: Phase,
     /// Number of [`Association`](crate::Association) handles.
     pub(crate) handles: usize,
@@ -82,9 +81,8 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(udp_port: u16, phase: Phase, handles: usize) -> Self {
+    pub(crate) fn new(phase: Phase, handles: usize) -> Self {
         Self {
-            ports: RemotePorts::new(udp_port),
             phase,
             handles,
             queued: false,
@@ -128,7 +126,6 @@ impl Slot {
                     self.phase = Phase::Up;
                 }
             }
-            Event::PathRemoved { at, .. } => self.ports.forget(at.local, at.remote),
             Event::Closed => {
                 self.phase = Phase::Over(self.keys.as_ref().and_then(|keys| keys.failure()));
                 self.wake_all();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use msctp_proto::{
-    AbortReason, AssociationState, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason, PathAddr,
+    AbortReason, AssociationState, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason,
 };
 use msctp_schemes::Anticipate;
 use msctp_units::{Span, Time};
@@ -241,7 +241,7 @@ impl State {
         let association = self.core.association(handle);
         let agreed = association.and_then(msctp_proto::Association::agreed);
         let port = association.map_or(0, |association| association.ports().0);
-        let mut slot = Box::new(Slot::new(remote.port(), Phase::Connecting, 0));
+        let mut slot = Box::new(Slot::new(Phase::Connecting, 0));
         if !agreed.is_some_and(|agreed| agreed.protection) {
             self.insert_slot(handle, slot);
             return self.queue_accepted(handle);
@@ -411,19 +411,6 @@ impl State {
         if let Some(slot) = self.slots.get_mut(&handle) {
             slot.record.receive(now);
         }
-    }
-
-    /// Learns the UDP port of a verified packet if the association has a path there (RFC 6951 §5.4). Returns
-    /// whether it has one.
-    pub(crate) fn learn_port(&mut self, handle: Handle, at: PathAddr, udp_port: u16) -> bool {
-        let Some(slot) = self.slots.get_mut(&handle) else { return true };
-        let association = self.core.association(handle);
-        let mut is_path = true;
-        slot.ports.learn(at.local, at.remote, udp_port, || {
-            is_path = association.is_some_and(|association| association.path_between(at).is_some());
-            is_path
-        });
-        is_path
     }
 
     /// Marks an association as changed by a packet, a timer or a call.

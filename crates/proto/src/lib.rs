@@ -85,7 +85,7 @@ pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{
     MAX_NAMED_STREAMS, MAX_RESET_CODES, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest,
 };
-pub use remote_ports::{ENCAPSULATION_PORT, RemotePorts};
+pub use remote_ports::ENCAPSULATION_PORT;
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,
 };

@@ -151,6 +151,8 @@ pub struct Transmit {
     pub path: Option<PathId>,
     /// Source and destination addresses of the packet.
     pub at: PathAddr,
+    /// UDP port of the destination; `None` without [encapsulation](crate::Association::encapsulate).
+    pub udp_port: Option<u16>,
     /// Bytes appended to the buffer.
     pub len: usize,
     /// Length of each packet if more than one was appended; the last may be shorter.
@@ -182,6 +184,7 @@ impl Transmit {
         Self {
             path,
             at,
+            udp_port: None,
             len,
             segment_size: None,
             may_fragment: false,

@@ -1,5 +1,5 @@
 //! [`RemotePorts`]: the UDP port of each address of one peer (RFC 6951 §5.1). Learned from packets whose
-//! verification tag was checked (§5.4): the caller reports each datagram's source port with its outcome.
+//! verification tag was checked (§5.4), which `association::encapsulation` decides.
 
 use core::net::IpAddr;
 
@@ -12,7 +12,7 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 /// NAT may map each pair of addresses to another port. A pair from which no packet has arrived uses the port
 /// of its remote address on another pair, then the port that the association began with.
 #[derive(Clone, Debug)]
-pub struct RemotePorts {
+pub(crate) struct RemotePorts {
     initial: u16,
     /// Learned ports, sorted by (remote, local). There are few.
     learnt: Vec<((IpAddr, IpAddr), u16)>,
@@ -26,7 +26,7 @@ const MAX_PAIRS: usize = 64;
 
 impl RemotePorts {
     /// Creates the state, which uses `initial` for every address of the peer until another port is learned.
-    pub fn new(initial: u16) -> Self {
+    pub(crate) fn new(initial: u16) -> Self {
         Self { initial, learnt: Vec::new(), last: 0 }
     }
 
@@ -36,7 +36,7 @@ impl RemotePorts {
     /// `is_path` says whether the association has a path between the two; it is called for unknown pairs
     /// only. Nothing is learned for other pairs, since an attacker who has observed one packet can send from
     /// any number of addresses.
-    pub fn learn(
+    pub(crate) fn learn(
         &mut self,
         local: IpAddr,
         remote: IpAddr,
@@ -63,12 +63,23 @@ impl RemotePorts {
         }
     }
 
+    /// Returns true if this port is that of the pair, which was learned last. False proves nothing.
+    #[inline]
+    pub(crate) fn is_last(&self, local: IpAddr, remote: IpAddr, port: u16) -> bool {
+        self.learnt.get(self.last) == Some(&((remote, local), port))
+    }
+
+    /// Returns whether a packet has taught the port of this pair.
+    pub(crate) fn knows(&self, local: IpAddr, remote: IpAddr) -> bool {
+        self.find((remote, local)).is_ok()
+    }
+
     fn find(&self, pair: (IpAddr, IpAddr)) -> Result<usize, usize> {
         self.learnt.binary_search_by(|(known, _)| known.cmp(&pair))
     }
 
     /// Returns the port to which a packet from `local` to `remote` goes.
-    pub fn port(&self, local: IpAddr, remote: IpAddr) -> u16 {
+    pub(crate) fn port(&self, local: IpAddr, remote: IpAddr) -> u16 {
         match self.find((remote, local)) {
             Ok(place) => self.learnt[place].1,
             // Any pair with this remote address is adjacent in the sorted list.
@@ -81,7 +92,7 @@ impl RemotePorts {
     }
 
     /// Removes a path that the association removed.
-    pub fn forget(&mut self, local: IpAddr, remote: IpAddr) {
+    pub(crate) fn forget(&mut self, local: IpAddr, remote: IpAddr) {
         if let Ok(place) = self.find((remote, local)) {
             self.learnt.remove(place);
         }

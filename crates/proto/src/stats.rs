@@ -70,6 +70,8 @@ pub struct PathStats {
     pub id: PathId,
     /// Addresses of the path.
     pub at: PathAddr,
+    /// The peer's UDP port on this path (RFC 6951 §5.1); `None` without UDP.
+    pub udp_port: Option<u16>,
     /// State: unconfirmed, active, potentially failed or inactive.
     pub state: PathState,
     /// True if the path is the primary.

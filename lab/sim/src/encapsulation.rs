@@ -1,8 +1,7 @@
-//! SCTP over UDP at one host (RFC 6951): the ports of each association's peer. May not touch links or events.
+//! SCTP over UDP at one host (RFC 6951): where answers to the current packet go. May not touch links or
+//! events.
 
-use std::collections::BTreeMap;
-
-use msctp_proto::{DatagramOutcome, ENCAPSULATION_PORT, Endpoint, Handle, PathAddr, RemotePorts, Transmit};
+use msctp_proto::{DatagramOutcome, Endpoint, Handle, PathAddr, Transmit};
 
 /// Origin of the current packet if no port was learned from it. Responses are sent there.
 #[derive(Clone, Copy, Debug)]
@@ -16,20 +15,14 @@ struct Stray {
     verified: bool,
 }
 
-/// The UDP ports of a host's peers.
+/// The origin of the packet that a host handles.
 #[derive(Debug, Default)]
 pub(crate) struct Encapsulation {
-    associations: BTreeMap<Handle, RemotePorts>,
     stray: Option<Stray>,
 }
 
 impl Encapsulation {
-    /// Adds an association that this host begins.
-    pub(crate) fn connect(&mut self, handle: Handle) {
-        self.associations.insert(handle, RemotePorts::new(ENCAPSULATION_PORT));
-    }
-
-    /// Learns the source port of a datagram from its outcome (RFC 6951 §5.4).
+    /// Takes the origin of a datagram from its outcome.
     pub(crate) fn received(
         &mut self,
         endpoint: &Endpoint,
@@ -39,18 +32,13 @@ impl Encapsulation {
     ) {
         let stray = |handle, verified| Some(Stray { handle, at, port, verified });
         self.stray = match outcome {
-            DatagramOutcome::Association(handle) | DatagramOutcome::Accepted(handle) => {
-                let ports = self.associations.entry(handle).or_insert_with(|| RemotePorts::new(port));
-                let mut is_path = true;
-                ports.learn(at.local, at.remote, port, || {
-                    is_path = endpoint.association(handle).is_some_and(|a| a.path_between(at).is_some());
-                    is_path
-                });
+            DatagramOutcome::Association(handle) => {
+                let is_path = endpoint.association(handle).is_some_and(|a| a.path_between(at).is_some());
                 if is_path { None } else { stray(Some(handle), true) }
             }
             DatagramOutcome::Unverified(handle) => stray(Some(handle), false),
             DatagramOutcome::Replied => stray(None, true),
-            DatagramOutcome::Ignored(_) => None,
+            DatagramOutcome::Accepted(_) | DatagramOutcome::Ignored(_) => None,
         };
     }
 
@@ -59,18 +47,17 @@ impl Encapsulation {
         self.stray = None;
     }
 
-    /// Returns the destination port of a packet; `None` if its association is gone.
+    /// Returns the destination port of a packet; `None` if the packet that it answers is gone.
     pub(crate) fn port(&self, handle: Option<Handle>, transmit: &Transmit) -> Option<u16> {
-        let at = transmit.at;
         match self.stray {
             Some(stray)
                 if (stray.verified || transmit.answers_unverified)
                     && handle == stray.handle
-                    && at == stray.at =>
+                    && transmit.at == stray.at =>
             {
                 Some(stray.port)
             }
-            _ => self.associations.get(&handle?).map(|ports| ports.port(at.local, at.remote)),
+            _ => transmit.udp_port,
         }
     }
 }

@@ -138,7 +138,6 @@ async fn rebind(security: Security) {
 /// An observer delivers a copy of each packet of the client first, from another port of the same address. The
 /// genuine packet counts as a replay, and its port is not learned again.
 #[tokio::test]
-#[ignore = "a port is learned from one packet, and nothing checks that the peer receives there"]
 async fn copies_from_another_port_do_not_silence_a_protected_client() {
     for security in in_clear_and_protected() {
         let (server, client) = (endpoint(), endpoint());

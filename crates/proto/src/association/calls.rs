@@ -188,7 +188,10 @@ impl Association {
     /// Returns all paths in the order of their creation.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> {
         let primary = self.paths.primary();
-        self.paths.iter().map(move |path| stats_of(path, Some(path.id()) == primary))
+        self.paths.iter().map(move |path| PathStats {
+            udp_port: self.udp_port(path.addr()),
+            ..stats_of(path, Some(path.id()) == primary)
+        })
     }
 
     /// Returns the counters since the association began.
@@ -229,6 +232,7 @@ fn stats_of(path: &Path, primary: bool) -> PathStats {
     PathStats {
         id: path.id(),
         at: path.addr(),
+        udp_port: None,
         state: path.state(),
         primary,
         cwnd: window.cwnd,

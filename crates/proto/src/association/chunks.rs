@@ -12,7 +12,7 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::event::{Event, LossReason};
 use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
-use crate::path::{Acknowledged, SourceUse};
+use crate::path::{Acknowledged, HeartbeatInfo, SourceUse};
 use crate::stats::{AssociationState as State, PathState};
 use crate::trace::{Direction, TraceKind};
 
@@ -196,11 +196,11 @@ impl Association {
             Chunk::Data(_) | Chunk::Sack(_) | Chunk::Pad(_) => {}
             _ if self.knows(chunk.chunk_type()) => return self.take_agreed(now, at, chunk, seen),
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat, seen.authenticated),
-            Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
+            Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack, seen.authenticated),
             Chunk::InitAck(ack) => self.on_init_ack(now, at, ack),
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
             Chunk::Abort(abort) => {
-                self.take_abort(now, at, abort);
+                self.take_abort(now, at, abort, seen.authenticated);
                 return false;
             }
             Chunk::Shutdown(shutdown) => self.on_shutdown(now, at, shutdown),
@@ -247,8 +247,13 @@ impl Association {
 
     /// Handles an ABORT with this end's tag. The T bit must not be set, unless both ends have the same tag
     /// (RFC 9260 §8.5.1 B).
-    fn take_abort(&mut self, now: Time, at: PathAddr, abort: &Abort<'_>) {
-        if self.must_ignore_abort(at) {
+    fn take_abort(&mut self, now: Time, at: PathAddr, abort: &Abort<'_>, authenticated: bool) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //= type=exception
+        //= reason=a protected ABORT comes from the peer with this association, and answers no stray packet:
+        //= reason=an observer that delivers a copy to the address being deleted must not use it up
+        //# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
+        if self.must_ignore_abort(at) && !(authenticated && self.is_enforced()) {
             self.faults.unexpected_chunks += 1;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
         //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet
@@ -511,14 +516,30 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
         //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the
         //# Heartbeat Request to which this Heartbeat Acknowledgement is responding.
-        self.reply(to, &HeartbeatAck { params: heartbeat.params });
+        let answer = HeartbeatAck { params: heartbeat.params };
+        self.reply(to, &answer);
+        if authenticated && to == Some(at) {
+            self.answer_candidate(at, &answer);
+        }
         if authenticated && let Some(known) = self.answer_addr_elsewhere(at) {
-            self.reply(Some(known), &HeartbeatAck { params: heartbeat.params });
+            self.reply(Some(known), &answer);
         }
     }
 
-    fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>) {
+    fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>, authenticated: bool) {
         let Some(info) = ack.info() else { return };
+        let Some(named) = HeartbeatInfo::from_bytes(info) else { return };
+        if self.on_port_answer(now, &named) {
+            return;
+        }
+        // An observer can answer a HEARTBEAT in clear to an address that the peer only lists.
+        if !authenticated
+            && self.is_protected()
+            && self.paths.get(named.path).is_some_and(|path| !path.is_confirmed())
+        {
+            self.faults.unprotected_packets += 1;
+            return;
+        }
         let acknowledged = self.paths.on_heartbeat_ack(info, now);
         if let Acknowledged::Heartbeat { path, rtt, ended_back_off } = acknowledged
             && let Some(entry) = self.paths.get(path)

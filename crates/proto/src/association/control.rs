@@ -23,6 +23,8 @@ pub(super) struct Waiting {
     pub(super) alone: bool,
     /// True if the DTLS chunk must not protect it, because it answers a packet that anyone may have sent.
     pub(super) clear: bool,
+    /// UDP port of the destination, if it is not the one in use.
+    pub(super) udp_port: Option<u16>,
     /// The chunk: header and value without padding.
     bytes: SmallVec<[u8; 64]>,
 }
@@ -44,26 +46,39 @@ pub(super) struct ControlQueue {
 impl ControlQueue {
     /// Queues a chunk to be bundled with others for the same destination. Drops it if the queue is full.
     pub(super) fn push(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
-        self.add(at, tag, (false, false), chunk);
+        self.add(at, tag, (false, false), None, chunk);
     }
 
     /// Queues a chunk that is sent without others. Drops it if the queue is full.
     pub(super) fn push_alone(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
-        self.add(at, tag, (true, false), chunk);
+        self.add(at, tag, (true, false), None, chunk);
     }
 
     /// Queues a chunk like [`push_alone`](Self::push_alone), for a packet in clear.
     pub(super) fn push_clear(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
-        self.add(at, tag, (true, true), chunk);
+        self.add(at, tag, (true, true), None, chunk);
     }
 
-    fn add(&mut self, at: PathAddr, tag: u32, (alone, clear): (bool, bool), chunk: &impl EncodeChunk) {
+    /// Queues a chunk like [`push`](Self::push), for this UDP port of the destination.
+    pub(super) fn push_to_port(&mut self, at: PathAddr, tag: u32, udp_port: u16, chunk: &impl EncodeChunk) {
+        self.add(at, tag, (false, false), Some(udp_port), chunk);
+    }
+
+    fn add(
+        &mut self,
+        at: PathAddr,
+        tag: u32,
+        (alone, clear): (bool, bool),
+        udp_port: Option<u16>,
+        chunk: &impl EncodeChunk,
+    ) {
         if self.waiting.len() >= MAX_WAITING {
             return;
         }
         self.scratch.clear();
         chunk.encode(&mut self.scratch);
-        self.waiting.push_back(Waiting { at, tag, alone, clear, bytes: SmallVec::from_slice(&self.scratch) });
+        let bytes = SmallVec::from_slice(&self.scratch);
+        self.waiting.push_back(Waiting { at, tag, alone, clear, udp_port, bytes });
     }
 
     /// Returns the next chunk.

@@ -5,11 +5,11 @@ use core::net::IpAddr;
 use msctp_units::{Ecn, Time};
 use msctp_wire::{Checksum, Chunk, ChunkType, EncodeChunk, Packet, ShutdownComplete};
 
-use super::Association;
+use super::{Around, Association};
 use crate::addr::{PathAddr, PathId};
 use crate::config::EndpointConfig;
 use crate::cookie::{Cookie, CookieJar};
-use crate::path::SourceUse;
+use crate::path::{Path, SourceUse};
 use crate::stats::AssociationState as State;
 use crate::trace::Direction;
 
@@ -43,12 +43,18 @@ impl Association {
     /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header
     /// (`Config::ecn`).
     pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &mut [u8]) {
-        let mut jar = self
-            .own_jar
-            .take()
-            .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.rng.next_seed())));
+        let own = match self.around.as_deref_mut() {
+            Some(Around::Alone(jar)) => jar.take(),
+            _ => None,
+        };
+        let mut jar =
+            own.unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.rng.next_seed())));
         self.input(now, at, ecn, bytes, &mut jar);
-        self.own_jar = Some(jar);
+        match self.around.as_deref_mut() {
+            Some(Around::Alone(own)) => *own = Some(jar),
+            Some(Around::Udp(_)) => {}
+            None => self.around = Some(Box::new(Around::Alone(Some(jar)))),
+        }
     }
 
     /// Handles a datagram like [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar.
@@ -289,7 +295,10 @@ impl Association {
     /// RFC 5062). The endpoint there answers the HEARTBEAT that verifies the address (RFC 9260 §8.4 rule 8).
     pub(super) fn is_of_other_endpoint(&self, at: PathAddr) -> bool {
         let confirmed = |address: IpAddr| self.paths.remote_is_confirmed(&address);
-        self.path_of(at).is_some() && !confirmed(at.remote) && self.paths.has_confirmed_source()
+        // Only the peer sends protected packets, and an ASCONF that allows early data is one.
+        let heard = |path: &Path| self.is_enforced() && (path.early > 0 || path.packets_received > 0);
+        let path = self.path_of(at).and_then(|path| self.paths.get(path));
+        path.is_some_and(|path| !heard(path)) && !confirmed(at.remote) && self.paths.has_confirmed_source()
     }
 
     /// Fails the path to an address at which another endpoint than the peer's answers.
@@ -350,7 +359,7 @@ impl Association {
         let path = self.paths.reply_path(at).and_then(|path| self.paths.get(path));
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# MUST NOT be used as a source address for any subsequent packets
-        path.map(crate::path::Path::addr).or_else(|| self.paths.answer_addr(at)).or_else(|| {
+        path.map(Path::addr).or_else(|| self.paths.answer_addr(at)).or_else(|| {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //= type=exception
             //= reason=a reply leaves from an address being added if there is no other: a HEARTBEAT that

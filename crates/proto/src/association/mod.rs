@@ -9,6 +9,7 @@ mod control;
 mod copies;
 mod departed;
 mod ecn;
+mod encapsulation;
 mod events;
 mod forgotten;
 mod forward;
@@ -43,6 +44,7 @@ use smallvec::SmallVec;
 use self::addresses::Readdressing;
 use self::control::ControlQueue;
 use self::ecn::EcnState;
+use self::encapsulation::Encapsulation;
 use self::events::EventQueue;
 use self::handshake::Setup;
 use self::liveness::Liveness;
@@ -102,13 +104,22 @@ pub struct Association {
     readable_told: bool,
     /// True if `Event::Readable` must be reported. It is as frequent as packets, so that it is not queued.
     readable_event: bool,
-    /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1 needs cookies at a collision). An
-    /// endpoint passes its own jar instead.
-    own_jar: Option<Box<CookieJar>>,
+    /// State that depends on whether there is an endpoint. UDP needs one.
+    around: Option<Box<Around>>,
     /// Counts changes of the keys by which an endpoint finds this association.
     keys_version: u32,
     /// Value of `EndpointConfig::checksum_offload`.
     checksum_offload: bool,
+}
+
+/// What an association keeps itself, or keeps of what is between it and the network.
+#[derive(Debug)]
+enum Around {
+    /// No endpoint: signs cookies (RFC 9260 §5.2.1 needs them at a collision). An endpoint passes its own
+    /// jar.
+    Alone(Option<Box<CookieJar>>),
+    /// An endpoint over UDP.
+    Udp(Encapsulation),
 }
 
 /// Checks the addresses of one end.
@@ -261,7 +272,7 @@ impl Association {
             auth: Authentication::new(&config.auth, random),
             protection,
             ecn: None,
-            own_jar: None,
+            around: None,
             keys_version: 0,
             checksum_offload: false,
             config,

@@ -84,13 +84,17 @@ impl Association {
 
     fn after_packet(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         self.stats.packets_sent += 1;
+        let other_port = transmit.udp_port.is_some();
+        if !other_port {
+            transmit.udp_port = self.udp_port(transmit.at);
+        }
         self.spend_early(transmit.path, transmit.len);
         // RFC 3168 §6.1.1: packets of the set-up are not ECT, nor is a COOKIE ECHO with DATA
         if core::mem::take(&mut self.output.ect) && self.state != State::CookieEchoed {
             transmit.ecn = Ecn::Ect0;
         }
         // RFC 9260 §5.1 C: until the COOKIE ACK is returned no other packets may be sent
-        if self.config.max_segments > 1 && self.state != State::CookieEchoed {
+        if self.config.max_segments > 1 && self.state != State::CookieEchoed && !other_port {
             self.add_segments(now, out, transmit);
         }
         transmit.needs_checksum = core::mem::take(&mut self.output.needs_checksum);
@@ -257,8 +261,10 @@ impl Association {
     /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
     /// the initial PMTU of discovery: IP then fragments it, up to `Config::pmtu`.
     fn send_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (at, tag, alone, clear) =
-            self.control.front().map(|front| (front.at, front.tag, front.alone, front.clear))?;
+        let (at, tag, alone, clear, udp_port) = self
+            .control
+            .front()
+            .map(|front| (front.at, front.tag, front.alone, front.clear, front.udp_port))?;
         let path = self.path_of(at);
         let most = (self.config.usable_pmtu().max() - crate::path::ip_header(&at.remote)) as usize;
         let first = self.control.front().and_then(Waiting::chunk).map_or(0, |chunk| chunk.padded_len());
@@ -277,7 +283,8 @@ impl Association {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
             //# They MUST be the only chunks present in the SCTP packets that carry them.
             let travels_along = builder.is_empty() || !front.alone;
-            if front.at != at || front.tag != tag || front.clear != clear || !travels_along {
+            let same_place = front.at == at && front.udp_port == udp_port;
+            if !same_place || front.tag != tag || front.clear != clear || !travels_along {
                 break;
             }
             let Some(chunk) = front.chunk() else {
@@ -305,12 +312,14 @@ impl Association {
         }
         if let Some(path) = path
             && !alone
+            && udp_port.is_none()
             && tag == self.tags.peer_tag
         {
             self.bundle(now, path, &mut builder);
         }
         let answers_unverified = answers && !builder.has_auth() && !builder.is_enclosed();
-        Some(Transmit { may_fragment, answers_unverified, ..Transmit::new(path, at, self.seal(builder)) })
+        let transmit = Transmit::new(path, at, self.seal(builder));
+        Some(Transmit { may_fragment, answers_unverified, udp_port, ..transmit })
     }
 
     /// Bundles SACK and DATA after other control chunks, if they have the same path and fit.

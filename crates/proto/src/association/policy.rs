@@ -298,6 +298,7 @@ impl Association {
             let id = path.id();
             self.keys_version += 1;
             self.outbound.remove_path(path, &mut self.paths);
+            self.forget_port(path.addr());
             if self.handover.bicast.is_some_and(|(from, to)| from == id || to == id) {
                 self.handover.bicast = None;
                 self.tracer.push(now, TraceKind::Bicast { to: None });

@@ -153,6 +153,12 @@ impl Association {
         self.has_external_keys() && self.is_enforced() && !proven
     }
 
+    /// Returns whether a repeated COOKIE ECHO, which is in clear, says nothing about the peer: its protected
+    /// packets do.
+    pub(super) fn excludes_replayed_cookies(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.is_enforced() && protection.is_proven())
+    }
+
     /// Returns whether both directions are protected, or protection was not agreed on.
     pub(super) fn protects_addresses(&self) -> bool {
         self.protection.as_ref().is_none_or(|protection| {
@@ -206,7 +212,7 @@ impl Association {
     }
 
     /// Returns whether `bytes` are a packet that begins with a DTLS chunk.
-    pub(super) fn is_sealed(bytes: &[u8]) -> bool {
+    pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
         bytes.get(CommonHeader::LEN) == Some(&ChunkType::DTLS.0)
     }
 
@@ -245,8 +251,15 @@ impl Association {
         let opened = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
             Ok(opened) => opened,
             Err(error) => {
+                let used_up = matches!(error, OpenError::LimitReached { .. }) && !protection.opens();
                 self.faults.undecryptable_packets += 1;
-                if matches!(error, OpenError::LimitReached { .. }) && !protection.opens() {
+                if matches!(error, OpenError::Replayed { .. }) {
+                    // Of two copies, the genuine one may be this one.
+                    self.begin_credit(at, len);
+                    self.note_source(now, at);
+                    self.output.upkeep_due = true;
+                }
+                if used_up {
                     // RFC 9147 §4.5.3
                     self.abort_with(now, &[], LossReason::KeysUsedUp);
                 }
@@ -280,6 +293,7 @@ impl Association {
             self.events.push(Event::Protected);
         }
         self.begin_credit(at, len);
+        self.note_source(now, at);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
         if first {
             // A shutdown may have waited for it.
@@ -290,6 +304,7 @@ impl Association {
 
     /// Discards the round-trip times and windows of a handshake in clear. A forged SACK gives a path a
     /// round-trip time shorter than its own, by which a controller measures queueing delay for many seconds.
+    /// Answers in clear have confirmed no path either.
     #[cold]
     fn forget_measurements_in_clear(&mut self) {
         // With pre-shared keys, only an INIT ACK is measured in clear. The keys depend on it.
@@ -298,6 +313,7 @@ impl Association {
                 path.controller.reset();
                 path.rtt.reset();
             }
+            self.paths.verify_again();
         }
     }
 
@@ -312,6 +328,7 @@ impl Association {
         // Nothing that the peer seals has a cookie of ours.
         let mut jar = CookieJar::new(&EndpointConfig::default(), self.rng.next_seed());
         for mut packet in held {
+            self.begin_held(packet.at);
             self.input_sealed(now, packet.at, packet.ecn, &mut packet.bytes, &mut jar);
         }
     }

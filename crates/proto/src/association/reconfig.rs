@@ -162,7 +162,9 @@ impl Association {
 
     /// Advances the current request as far as data transfer allows.
     pub(super) fn advance_reconfig(&mut self) {
-        if !self.watches_paths() {
+        // In clear, where the peer would discard the request, the streams that it pauses would carry no
+        // message of the key management that it waits for.
+        if !self.watches_paths() || !self.protects_addresses() {
             return;
         }
         while let Some((request, step)) = self.reconfig.ours.current() {

@@ -143,9 +143,9 @@ impl Association {
             Action::Duplicate if self.state == State::CookieEchoed => self.become_established(now),
             // The peer is there, and answers nothing but HEARTBEATs before it has the COOKIE ACK (RFC 9260
             // §5.1 C, §6): the unanswered retransmissions say nothing about it (§8.1). An expired cookie may
-            // be a replay.
+            // be a replay, and once the peer has proved its keys any of them may.
             Action::Duplicate => {
-                if jar.staleness(now, cookie).is_none() {
+                if jar.staleness(now, cookie).is_none() && !self.excludes_replayed_cookies() {
                     self.paths.clear_assoc_error_count();
                 }
             }

@@ -3,6 +3,7 @@
 use msctp_units::Time;
 
 use super::Association;
+use super::encapsulation::Encapsulation;
 use crate::stats::AssociationState as State;
 use crate::timer_table::{earlier, timer_table};
 
@@ -19,6 +20,8 @@ timer_table! {
         Data,
         /// HEARTBEATs and probes of the paths (RFC 9260 §8.3, RFC 8899 §5.1.1).
         Paths,
+        /// The validation of the peer's UDP ports (RFC 6951 §5.4).
+        Ports,
         /// T4-rto of an ASCONF (RFC 5061 §5.1).
         AddressRequest,
         /// The timer of a RE-CONFIG (RFC 6525 §5.1.1).
@@ -41,6 +44,7 @@ impl Timer {
             self,
             Self::Idle
                 | Self::Paths
+                | Self::Ports
                 | Self::AddressRequest
                 | Self::StreamRequest
                 | Self::Policy
@@ -77,6 +81,7 @@ impl Association {
             Timer::Data => self.outbound.next_timeout(&self.paths),
             Timer::Paths if !self.watches_paths() => None,
             Timer::Paths => self.paths.next_timeout(),
+            Timer::Ports => self.encapsulation().and_then(Encapsulation::next_timeout),
             Timer::AddressRequest => self.readdressing.ours.next_timeout(),
             Timer::StreamRequest => self.reconfig.next_timeout(),
             Timer::Policy => self.handover.timer,
@@ -96,6 +101,7 @@ impl Association {
             Timer::Data => self.outbound.handle_timeout(now, &mut self.paths),
             Timer::Paths if !self.watches_paths() => {}
             Timer::Paths => self.paths.handle_timeout(now),
+            Timer::Ports => self.ports_timeout(now),
             Timer::AddressRequest => self.readdressing_timeout(now),
             Timer::StreamRequest => self.reconfig_timeout(now),
             Timer::Policy => self.policy_timeout(now),

@@ -63,7 +63,7 @@ impl Handle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
     /// The packet provably belongs to this association, by its checksum and its verification tag or cookie
-    /// (RFC 9260 §8.5). The UDP encapsulation port of its source may be learned (RFC 6951 §5.4).
+    /// (RFC 9260 §8.5).
     Association(Handle),
     /// This association handled the packet, but the peer did not provably send it. It has a wrong checksum or
     /// tag, is an INIT, or has an invalid cookie. It may be answered, but nothing may be learned from its
@@ -177,6 +177,8 @@ pub struct Endpoint {
     reply_rate: RateLimit,
     /// Buffers of sent replies, kept for reuse.
     spare: Vec<Vec<u8>>,
+    /// UDP source port of the packet that is being handled.
+    source: Option<u16>,
 }
 
 impl Endpoint {
@@ -234,6 +236,7 @@ impl Endpoint {
             traced: VecDeque::new(),
             replies: VecDeque::new(),
             spare: Vec::new(),
+            source: None,
         }
     }
 
@@ -442,12 +445,39 @@ impl Endpoint {
     ) -> DatagramOutcome {
         match self.find(at, bytes) {
             Some(slot) => {
-                self.give_found(slot, |association, jar| association.input(now, at, ecn, bytes, jar))
+                let sealed = Association::is_sealed(bytes);
+                self.give_found(slot, (at, sealed), |association, jar| {
+                    association.input(now, at, ecn, bytes, jar)
+                })
             }
             //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
             //# If no association is found, the packet MUST be considered as out of the blue.
             None => self.take_stray(now, at, bytes),
         }
+    }
+
+    /// Handles a datagram like [`handle_marked_datagram`](Self::handle_marked_datagram) that came over UDP
+    /// (RFC 6951) from this port. Learns the port of an association
+    /// [over UDP](Association::encapsulate), or validates it if packets are protected. A new association is
+    /// over UDP.
+    pub fn handle_encapsulated_datagram(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        udp_port: u16,
+        ecn: Ecn,
+        bytes: &mut [u8],
+    ) -> DatagramOutcome {
+        self.source = Some(udp_port);
+        let outcome = self.handle_marked_datagram(now, at, ecn, bytes);
+        self.source = None;
+        if let DatagramOutcome::Accepted(handle) = outcome
+            && let Some(association) = self.association_mut(handle)
+        {
+            association.encapsulate(udp_port);
+            association.learn_source(at);
+        }
+        outcome
     }
 
     /// Finds the association of a packet by its common header, before the checksum is verified.
@@ -490,7 +520,7 @@ impl Endpoint {
         slot: u32,
         cookie: Option<&Cookie>,
     ) -> DatagramOutcome {
-        self.give_found(slot, |association, jar| {
+        self.give_found(slot, (at, false), |association, jar| {
             association.input_clear(now, at, Ecn::NotEct, packet, jar, cookie)
         })
     }
@@ -499,13 +529,20 @@ impl Endpoint {
     fn give_found(
         &mut self,
         slot: u32,
+        (at, sealed): (PathAddr, bool),
         input: impl FnOnce(&mut Association, &mut CookieJar) -> bool,
     ) -> DatagramOutcome {
         let share = self.memory_share();
         let entry = &mut self.slots[slot as usize].entry;
         let verified = entry.as_mut().is_some_and(|entry| {
-            entry.association.set_memory_share(share);
-            input(&mut entry.association, &mut self.jar)
+            let association = &mut entry.association;
+            association.set_memory_share(share);
+            let learns = self.source.is_some_and(|port| association.begin_source(at, port, sealed));
+            let verified = input(association, &mut self.jar);
+            if verified && learns {
+                association.learn_source(at);
+            }
+            verified
         });
         self.mark_dirty(slot);
         let handle = self.handle(slot);

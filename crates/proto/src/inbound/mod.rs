@@ -543,6 +543,11 @@ impl Inbound {
         !self.map.has_gap() && self.window.charge() == 0 && self.reassembly.is_empty()
     }
 
+    /// Requests another SACK, because earlier ones may have gone to a place where the peer is not.
+    pub(crate) fn repeat_sack(&mut self) {
+        self.clock.hasten();
+    }
+
     /// Returns whether a SACK must be sent now.
     pub(crate) fn sack_due(&self, now: Time) -> bool {
         self.clock.is_due(now)

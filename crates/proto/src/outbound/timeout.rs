@@ -160,6 +160,19 @@ impl Outbound {
         self.retransmit_path(now, id, target, paths);
     }
 
+    /// Retransmits the chunks in flight on a path whose UDP port has changed. The window stays: the network
+    /// is the same (RFC 9000 §9.4).
+    pub(crate) fn on_port_changed(&mut self, now: Time, id: PathId, paths: &mut Paths) {
+        let Some(path) = paths.get_mut(id).filter(|path| path.flight_size > 0 && path.t3_rtx.is_some())
+        else {
+            return;
+        };
+        path.t3_rtx = None;
+        path.rtt.end_back_off();
+        self.losses.frto = None;
+        self.retransmit_path(now, id, id, paths);
+    }
+
     /// Returns an active path other than the last one (RFC 9260 §6.4), unless `Same` is configured and
     /// usable.
     fn target_after_timeout(&self, last: PathId, paths: &Paths) -> PathId {

@@ -166,6 +166,16 @@ impl Paths {
         }
     }
 
+    /// Sends a verification heartbeat now on every unconfirmed path. Answers to earlier ones do not count.
+    pub(crate) fn verify_again(&mut self) {
+        if self.schedule.running {
+            for path in self.list.iter_mut().filter(|path| !path.confirmed && path.may_heartbeat()) {
+                path.heartbeat.forget();
+                path.heartbeat.ready = true;
+            }
+        }
+    }
+
     /// Sends a verification heartbeat now on an unconfirmed path that received a packet, at most once per
     /// RTO.Initial.
     ///
@@ -415,6 +425,8 @@ impl Paths {
             Purpose::Heartbeat => None,
             Purpose::Bandwidth(probe) => Some(self.on_probe_ack(index, &info, probe, now)),
             Purpose::PathMtu => Some(self.on_pmtu_probe_ack(index, info.nonce, now)),
+            // `association::encapsulation` knows them.
+            Purpose::Port(_) => Some(false),
         };
         if let Some(known) = probe {
             return if known { Acknowledged::Probe { path: info.path } } else { Acknowledged::Unknown };
@@ -431,6 +443,13 @@ impl Paths {
         let ended_back_off = path.measure_round_trip(now, rtt);
         self.on_path_proven(index, now);
         Acknowledged::Heartbeat { path: id, rtt, ended_back_off }
+    }
+
+    /// Handles an answer to a HEARTBEAT that [`poll_heartbeat`](Self::poll_heartbeat) did not return.
+    pub(crate) fn prove(&mut self, id: PathId, now: Time) {
+        if let Some(index) = self.index(id) {
+            self.on_path_proven(index, now);
+        }
     }
 
     /// Handles an answer that only a working pair of addresses can return.

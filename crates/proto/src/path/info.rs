@@ -7,12 +7,18 @@ use crate::addr::PathId;
 /// Length of this end's Heartbeat Info in bytes.
 pub(crate) const HEARTBEAT_INFO_LEN: usize = 28;
 
+/// The numbers of the purposes [`Purpose::Port`], the last for port 0.
+const LAST_PORT: u64 = u64::MAX - 1;
+const FIRST_PORT: u64 = LAST_PORT - u16::MAX as u64;
+
 /// The purpose of a HEARTBEAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Tests whether the path works (RFC 9260 §8.3).
     Heartbeat,
-    /// The bandwidth probe with this number, below `u64::MAX` − 1.
+    /// Tests whether the peer receives at this UDP port (RFC 6951 §5.4).
+    Port(u16),
+    /// The bandwidth probe with this number, below `u64::MAX` − 65,537.
     Bandwidth(u64),
     /// Tests whether a packet of the probe's size passes (RFC 8899 §6.2.1.2).
     PathMtu,
@@ -23,6 +29,7 @@ impl Purpose {
         match self {
             Self::Heartbeat => 0,
             Self::Bandwidth(number) => number.saturating_add(1),
+            Self::Port(port) => LAST_PORT - u64::from(port),
             Self::PathMtu => u64::MAX,
         }
     }
@@ -31,6 +38,7 @@ impl Purpose {
         match number {
             0 => Self::Heartbeat,
             u64::MAX => Self::PathMtu,
+            FIRST_PORT..=LAST_PORT => Self::Port((LAST_PORT - number) as u16),
             number => Self::Bandwidth(number - 1),
         }
     }
@@ -54,7 +62,8 @@ pub(crate) struct HeartbeatInfo {
 impl HeartbeatInfo {
     /// Encodes the information in big-endian order: path, purpose, sent, nonce.
     ///
-    /// The purpose is 0 for a heartbeat, the number plus 1 for a bandwidth probe, all ones for a PMTU probe.
+    /// The purpose is 0 for a heartbeat, the number plus 1 for a bandwidth probe, all ones for a PMTU probe,
+    /// and the largest other numbers for UDP ports.
     pub(crate) fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
         let mut bytes = [0; HEARTBEAT_INFO_LEN];
         bytes[..4].copy_from_slice(&self.path.number().to_be_bytes());
@@ -91,7 +100,13 @@ mod tests {
             sent: Time::from_nanos(0x1122_3344_5566_7788),
             nonce: 0xFEDC_BA98_7654_3210,
         };
-        for purpose in [Purpose::Heartbeat, Purpose::Bandwidth(0), Purpose::PathMtu] {
+        for purpose in [
+            Purpose::Heartbeat,
+            Purpose::Bandwidth(0),
+            Purpose::Port(0),
+            Purpose::Port(u16::MAX),
+            Purpose::PathMtu,
+        ] {
             let info = HeartbeatInfo { purpose, ..heartbeat };
             assert_eq!(HeartbeatInfo::from_bytes(&info.to_bytes()), Some(info));
         }

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use msctp_protection::Ring;
-use msctp_proto::{Config, Event, KeyManagement, Pmtu, Protection};
+use msctp_proto::{
+    AssociationState, Config, Event, KeyManagement, PathAddr, PathState, Pmtu, Protection, ReconfigOutcome,
+    StreamEvent, StreamRequest,
+};
 use msctp_security::rustls::pki_types::PrivatePkcs8KeyDer;
 use msctp_security::{AnyPeer, Identity, METHOD};
 use msctp_units::Span;
@@ -15,7 +18,7 @@ use msctp_wire::{
 };
 
 use crate::prefix_truncation::{chunks, payload, piece, ssn, texts, tsn};
-use crate::secured::network::{self, Fate, Flight, Pair, Side, b_ip, chunk, text_message};
+use crate::secured::network::{self, Fate, Flight, Pair, Side, a_ip, b_ip, chunk, text_message};
 use crate::secured::{DTLS, Secured};
 use crate::support::provider;
 
@@ -374,4 +377,48 @@ fn the_client_of_a_handshake_is_not_restarted() {
         secured.run_for(Span::from_secs(30));
         secured.assert_works(3);
     }
+}
+
+/// A reset of all streams that was requested during the handshake is performed after it.
+#[test]
+fn a_reset_of_all_streams_during_the_handshake_is_performed_after_it() {
+    let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+    secured.connect();
+    while secured.pair.a.state() != Some(AssociationState::Established) {
+        secured.run_for(Span::from_millis(1));
+    }
+    assert_eq!(secured.ends[0].epochs, []);
+    let request = StreamRequest::ResetOutgoing(Vec::new());
+    secured.pair.with(Side::A, |a, now| a.reconfigure(now, request.clone())).unwrap();
+    secured.run_for(Span::from_secs(5));
+    let outcome = ReconfigOutcome::Performed;
+    let answered = Event::Streams(StreamEvent::Answered { request, outcome });
+    assert!(secured.pair.a.saw(|event| *event == answered), "{:?}", secured.pair.a.events);
+    secured.assert_works(3);
+}
+
+/// Answers in clear confirm no path, so that those to listed addresses are asked again under the first keys,
+/// and not an RTO later.
+#[test]
+fn listed_addresses_are_confirmed_in_a_round_trip_from_the_keys() {
+    let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+    secured.pair.connect(secured.client.clone(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    let (mut keyed, end) = (None, secured.pair.now + Span::from_secs(5));
+    let at = PathAddr { local: b_ip(0), remote: a_ip(1) };
+    loop {
+        let more = secured.pair.step(end);
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+        assert!(more, "{:?}", secured.pair.b.events);
+        if secured.pair.b.saw(|event| *event == Event::Protected) {
+            keyed = keyed.or(Some(secured.pair.now));
+        }
+        let Some(_) = secured.pair.b.handle else { continue };
+        let confirmed = |path: &msctp_proto::PathStats| path.at == at && path.state == PathState::Active;
+        if secured.pair.with(Side::B, |b, _| b.paths().any(|path| confirmed(&path))) {
+            break;
+        }
+    }
+    let took = secured.pair.now.since(keyed.expect("not before the keys"));
+    assert!(took < Span::from_millis(100), "{took}");
 }

@@ -31,10 +31,14 @@ impl Simulation {
             self.network.pool.release(id);
             return;
         };
-        let outcome = host.endpoint.handle_marked_datagram(now, at, packet.ecn, &mut packet.bytes);
+        let (udp_port, ecn, bytes) = (packet.ports.0, packet.ecn, &mut packet.bytes);
+        let outcome = match host.udp {
+            Some(_) => host.endpoint.handle_encapsulated_datagram(now, at, udp_port, ecn, bytes),
+            None => host.endpoint.handle_marked_datagram(now, at, ecn, bytes),
+        };
         let ports = Packet::ports_of(&packet.bytes);
         if let Some(udp) = &mut host.udp {
-            udp.received(&host.endpoint, outcome, at, packet.ports.0);
+            udp.received(&host.endpoint, outcome, at, udp_port);
         }
         self.network.pool.release(id);
         let end = match outcome {
@@ -156,7 +160,6 @@ impl Simulation {
         while let Some((handle, transmit)) = host.endpoint.poll_transmit_from(now, &mut buffer) {
             debug_assert_eq!(transmit.segment_size, None, "profiles have no max_segments");
             let bytes = std::mem::replace(&mut buffer, self.network.pool.buffer());
-            // Without a port its association is gone: the packet is dropped.
             let ports = match &host.udp {
                 None => Some(((0, 0), 0)),
                 Some(udp) => udp.port(handle, &transmit).map(|to| ((ENCAPSULATION_PORT, to), UDP_HEADER)),
@@ -356,10 +359,11 @@ impl Simulation {
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
         let handle = host.endpoint.connect(self.now, config, local, remote).map_err(|e| e.to_string())?;
         host.enter(handle, association as u32, Side::Client);
-        if let Some(udp) = &mut host.udp {
-            udp.connect(handle);
-        }
+        let encapsulated = host.udp.is_some();
         if let Some(a) = host.endpoint.association_mut(handle) {
+            if encapsulated {
+                a.encapsulate(ENCAPSULATION_PORT);
+            }
             let line = &self.lines[association];
             for &address in spec.client_addresses.iter().filter(|address| line.is_translated(**address)) {
                 a.set_translated(address, true).map_err(|e| e.to_string())?;

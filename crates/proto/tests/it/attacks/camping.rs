@@ -134,7 +134,14 @@ fn accept(endpoint: &mut Endpoint, remote: IpAddr, port: u16) -> DatagramOutcome
     let (at, mut out) = (PathAddr { local, remote }, Vec::new());
     endpoint.handle_datagram(now, at, &mut packet_between(port, PORT_B, 0, &[&init(&[])]));
     assert!(endpoint.poll_transmit(now, &mut out).is_some(), "INIT ACK");
-    let flight = Flight { sent: now, from: Side::B, at, ecn: msctp_units::Ecn::NotEct, bytes: out.clone() };
+    let flight = Flight {
+        sent: now,
+        from: Side::B,
+        at,
+        ecn: msctp_units::Ecn::NotEct,
+        ports: None,
+        bytes: out.clone(),
+    };
     let (tag, cookie) = init_ack(&[flight]).unwrap();
     let echo = packet_between(port, PORT_B, tag, &[&CookieEcho { cookie: &cookie }]);
     let outcome = endpoint.handle_datagram(now, at, &mut echo.clone());

@@ -10,8 +10,8 @@ use msctp_congestion::StartState;
 use msctp_protection::{CipherSuite, FIRST_EPOCH, KeyMaterial, Ring, Secret};
 use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp_proto::{
-    Config, Event, HostAddrs, KeyManagement, LocalAddrs, LossReason, PathAddr, Protection, RemoteAddrs,
-    SendError,
+    Config, Event, HostAddrs, KeyManagement, LocalAddrs, LossReason, PathAddr, PathState, Protection,
+    RemoteAddrs, SendError, StreamRequest,
 };
 use msctp_units::Span;
 use msctp_wire::param::DtlsRoles;
@@ -261,4 +261,51 @@ fn known_limit_an_observer_gives_a_wildcard_its_own_address() {
     }
     let to: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
     assert_eq!(to, [observer], "{:?}", pair.b.events);
+}
+
+/// The client lists an address at which nobody is, and an observer answers the HEARTBEAT there, which is in
+/// clear during the handshake: the path stays unconfirmed.
+#[test]
+fn an_answer_in_clear_confirms_no_listed_address() {
+    for kind in [Protection::Required, Protection::OrInsecure] {
+        let mut pair = Pair::new(external(kind), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.drop_if(|flight| flight.at.local == a_ip(1) || flight.at.remote == a_ip(1));
+        pair.connect(external(kind), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+        pair.run_for(Span::from_millis(100));
+        let at = PathAddr { local: b_ip(0), remote: a_ip(1) };
+        let asked = |flight: &Flight| flight.at == at && flight.has(chunk::HEARTBEAT);
+        let asked: Vec<_> = pair.sent_since(Side::B, 0).into_iter().filter(asked).collect();
+        assert!(!asked.is_empty(), "{kind:?}");
+        for flight in asked {
+            let mut answer = flight.bytes;
+            answer[..4].rotate_left(2);
+            answer[4..8].copy_from_slice(&pair.tag_of(Side::B).to_be_bytes());
+            let begin = (12..answer.len()).step_by(4).find(|&at| answer[at] == chunk::HEARTBEAT).unwrap();
+            answer.drain(12..begin);
+            answer[12] = chunk::HEARTBEAT_ACK;
+            reseal(&mut answer);
+            pair.inject(Side::B, at, &answer);
+        }
+        let path = pair.path(Side::B, b_ip(0), a_ip(1));
+        let state = pair.with(Side::B, |b, _| b.paths().find(|one| one.id == path).unwrap().state);
+        assert_eq!(state, PathState::Unconfirmed);
+    }
+}
+
+/// A reset of all streams pauses that of key management too: it waits for the keys, and not they for it.
+#[test]
+fn a_reset_of_all_streams_waits_for_the_keys() {
+    let mut pair = Pair::new(external(Protection::Required), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(external(Protection::Required), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(1));
+    let reset =
+        |a: &mut msctp_proto::Association, now| a.reconfigure(now, StreamRequest::ResetOutgoing(vec![]));
+    pair.with(Side::A, reset).unwrap();
+    pair.run_for(Span::from_secs(1));
+    pair.with(Side::A, |a, _| a.send_key_message(b"a message of the handshake"[..].into())).unwrap();
+    pair.run_for(Span::from_secs(1));
+    let message = pair.with(Side::B, |b, _| b.recv_key_message());
+    assert!(message.is_some(), "{:?}", pair.with(Side::A, |a, _| a.stats()));
 }

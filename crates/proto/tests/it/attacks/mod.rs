@@ -34,6 +34,7 @@ mod secrets;
 mod shared_keys;
 mod silence;
 mod stranger;
+mod udp_ports;
 mod victim;
 mod wraps;
 mod wrong_key;

@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use msctp_protection::{CipherSuite, Ring, Secret};
-use msctp_proto::{Config, DatagramOutcome, Event, KeyManagement, PathAddr, PathState, Protection};
+use msctp_proto::{
+    AbortReason, Config, DatagramOutcome, Event, KeyManagement, PathAddr, PathState, Protection,
+};
 use msctp_units::Span;
 use msctp_wire::{
-    Abort, Cause, Causes, CookieAck, EncodeChunk, Error, Heartbeat, Param, Params, Sack, Shutdown,
-    ShutdownAck, ShutdownComplete, Tlv, Tsn,
+    Abort, Cause, Causes, CookieAck, CookieEcho, EncodeChunk, Error, Heartbeat, Param, Params, Sack,
+    Shutdown, ShutdownAck, ShutdownComplete, Tlv, Tsn,
 };
 
 use crate::attacks::stranger::{ABORT, ask, data, echo, from, init_ack};
@@ -272,4 +274,81 @@ fn a_lost_shutdown_complete_ends_in_time() {
     });
     pair.run_for(Span::from_secs(30));
     assert!(pair.a.saw(|event| *event == Event::Closed) && pair.b.saw(|event| *event == Event::Closed));
+}
+
+/// An observer delivers a copy of the peer's ABORT first, to an address that is being deleted. No ABORT in
+/// clear counts there (RFC 5061 §5.3 F4), but this one is the peer's.
+#[test]
+fn a_copy_of_an_abort_at_an_address_being_deleted_does_not_use_it_up() {
+    let mut pair = up();
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    pair.drop_if(|_| true);
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
+    let reason = AbortReason("over".into());
+    pair.with(Side::B, |b, now| b.abort(now, &reason));
+    let abort = pair.log.as_ref().unwrap().last().unwrap().clone();
+    assert_eq!((abort.from, abort.chunks()[0]), (Side::B, 0x41));
+    for network in [0, 1] {
+        pair.inject(Side::A, PathAddr { local: a_ip(network), remote: b_ip(0) }, &abort.bytes);
+    }
+    assert!(pair.a.saw(|event| matches!(event, Event::Lost(_))), "{:?}", pair.a.events);
+}
+
+/// A moves, and its new address gets early data because protected packets come from there. An ABORT with the
+/// T bit, which another endpoint would send, is forged then.
+#[test]
+fn a_forged_abort_does_not_take_the_early_data_of_a_move() {
+    let [without, with] = [false, true].map(|forges| {
+        let mut pair = up();
+        // The old address stays.
+        pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[])).unwrap();
+        let at = PathAddr { local: b_ip(0), remote: a_ip(1) };
+        let arrived = |pair: &mut Pair| pair.with(Side::B, |b, _| b.path_between(at).is_some());
+        assert!(pair.run_until(Span::from_secs(5), arrived));
+        if forges {
+            let tag = pair.tag_of(Side::A);
+            let forged = Abort { tag_reflected: true, causes: Causes::EMPTY };
+            pair.inject(Side::B, at, &packet(Side::B, tag, &[&forged as &dyn EncodeChunk]));
+        }
+        let before = pair.log_len();
+        pair.send(Side::B, text_message("early"));
+        let early: Vec<_> = pair.sent_since(Side::B, before).iter().map(|flight| flight.at.remote).collect();
+        let state = |one: msctp_proto::PathStats| (one.at == at).then_some(one.state);
+        (early, pair.with(Side::B, |b, _| b.paths().find_map(state)))
+    });
+    assert_eq!(without, (vec![a_ip(1)], Some(PathState::Unconfirmed)));
+    assert_eq!(with, without);
+}
+
+/// The peer is gone, and an observer repeats its COOKIE ECHO, which is in clear: the association ends as soon
+/// as without.
+#[test]
+fn a_repeated_cookie_echo_does_not_hide_a_dead_peer() {
+    let [alone, with_echoes] = [false, true].map(|repeat| {
+        let options = Config { assoc_max_retrans: 5, ..config() };
+        let mut pair = Pair::new(options.clone(), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.connect(options, vec![a_ip(0)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(1));
+        pair.transfer(Side::A, 5, 100, Span::from_secs(1));
+        let log = pair.log.as_ref().unwrap();
+        let echo = log.iter().find(|flight| flight.has(chunk::COOKIE_ECHO)).unwrap().clone();
+        let len = usize::from(u16::from_be_bytes([echo.bytes[14], echo.bytes[15]]));
+        let cookie = CookieEcho { cookie: &echo.bytes[16..12 + len] };
+        let bytes = packet(Side::B, echo.tag(), &[&cookie as &dyn EncodeChunk]);
+        pair.drop_if(|_| true);
+        let began = pair.now;
+        pair.send(Side::B, text_message("to nobody"));
+        while !pair.b.saw(|event| matches!(event, Event::Lost(_))) {
+            pair.run_for(Span::from_millis(100));
+            if repeat {
+                pair.inject(Side::B, Pair::at(Side::B), &bytes);
+            }
+            assert!(pair.now.since(began) < Span::from_secs(300));
+        }
+        pair.now.since(began)
+    });
+    assert!(alone > Span::from_secs(1));
+    assert_eq!(with_echoes, alone);
 }

@@ -45,6 +45,8 @@ pub struct Flight {
     pub at: PathAddr,
     /// ECN codepoint, which a filter may change.
     pub ecn: Ecn,
+    /// UDP ports of source and destination, with [`Pair::udp`].
+    pub ports: Option<[u16; 2]>,
     pub bytes: Vec<u8>,
 }
 
@@ -171,6 +173,10 @@ pub struct Pair {
     pub filter: Filter,
     /// An address of A, and the one that B sees in its place (NAT).
     pub translate: Option<(IpAddr, IpAddr)>,
+    /// UDP ports of A and B, at which they receive and from which they send; `None`: no UDP.
+    pub udp: Option<[u16; 2]>,
+    /// An attacker's port at A's address, from which a copy of each packet of A comes first.
+    pub copies_from: Option<u16>,
     /// Every packet sent; `None`: not recorded.
     pub log: Option<Vec<Flight>>,
     queue: BTreeMap<(Time, u64), Flight>,
@@ -214,6 +220,8 @@ impl Pair {
             free: BTreeMap::new(),
             filter: Box::new(|_| Fate::Pass),
             translate: None,
+            udp: None,
+            copies_from: None,
             log: None,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -230,6 +238,9 @@ impl Pair {
         let remote = RemoteAddrs { port: PORT_B, addresses: remote };
         let handle = self.a.endpoint.connect(self.now, config, local, remote).unwrap();
         self.a.handle = Some(handle);
+        if let Some([_, port]) = self.udp {
+            self.a.endpoint.association_mut(handle).unwrap().encapsulate(port);
+        }
         self.drain(Side::A);
         handle
     }
@@ -309,9 +320,25 @@ impl Pair {
 
     /// Same as [`inject`](Self::inject), with an ECN codepoint.
     pub fn inject_marked(&mut self, to: Side, at: PathAddr, ecn: Ecn, bytes: &[u8]) -> DatagramOutcome {
+        self.inject_from(to, at, ecn, None, bytes)
+    }
+
+    /// Same as [`inject_marked`](Self::inject_marked), from a UDP port.
+    pub fn inject_from(
+        &mut self,
+        to: Side,
+        at: PathAddr,
+        ecn: Ecn,
+        port: Option<u16>,
+        bytes: &[u8],
+    ) -> DatagramOutcome {
         let now = self.now;
         let host = self.host(to);
-        let outcome = host.endpoint.handle_marked_datagram(now, at, ecn, &mut bytes.to_vec());
+        let bytes = &mut bytes.to_vec();
+        let outcome = match port {
+            Some(port) => host.endpoint.handle_encapsulated_datagram(now, at, port, ecn, bytes),
+            None => host.endpoint.handle_marked_datagram(now, at, ecn, bytes),
+        };
         if let DatagramOutcome::Accepted(handle) = outcome {
             host.handle = Some(handle);
         }
@@ -363,12 +390,16 @@ impl Pair {
             let Some(transmit) = self.host(side).endpoint.poll_transmit(now, &mut buffer) else { break };
             assert_eq!(buffer.len(), transmit.len);
             let step = transmit.segment_size.unwrap_or(transmit.len);
+            // A reply to the setup goes to where the other end is.
+            let to = self.udp.map(|udp| transmit.udp_port.unwrap_or(udp[side.other() as usize]));
+            let ports = self.udp.zip(to).map(|(udp, to)| [udp[side as usize], to]);
             for bytes in buffer.chunks(step) {
                 self.launch(Flight {
                     sent: now,
                     from: side,
                     at: transmit.at,
                     ecn: transmit.ecn,
+                    ports,
                     bytes: bytes.to_vec(),
                 });
             }
@@ -428,7 +459,15 @@ impl Pair {
                     _ => {}
                 }
             }
-            self.inject_marked(flight.from.other(), at, flight.ecn, &flight.bytes);
+            let to = flight.from.other();
+            if self.udp.zip(flight.ports).is_some_and(|(udp, ports)| udp[to as usize] != ports[1]) {
+                // Nobody, or an attacker, is there.
+                return true;
+            }
+            if flight.from == Side::A && self.copies_from.is_some() {
+                self.inject_from(to, at, flight.ecn, self.copies_from, &flight.bytes);
+            }
+            self.inject_from(to, at, flight.ecn, flight.ports.map(|ports| ports[0]), &flight.bytes);
             return true;
         }
         for side in [Side::A, Side::B] {

@@ -37,7 +37,7 @@ pub(crate) struct End {
 pub(crate) struct Secured {
     pub(crate) pair: Pair,
     /// Options of the client's association.
-    client: msctp_proto::Config,
+    pub(crate) client: msctp_proto::Config,
     pub(crate) ends: [End; 2],
     /// Lines of the log of keys.
     pub(crate) lines: Arc<Mutex<Vec<String>>>,

@@ -1,0 +1,356 @@
+//! UDP encapsulation (RFC 6951): the peer's UDP port of each path, and the validation of another one.
+//!
+//! In clear, each packet with the right verification tag teaches its source port (§5.4). No key protects the
+//! port: an observer that delivers a copy of a protected packet first, from a port of its own, would receive
+//! this end's packets. A protected packet therefore only makes its port a *candidate*. Both the candidate and
+//! the port in use get a HEARTBEAT, and the candidate replaces a port that does not answer (RFC 9000 §8.2,
+//! §9.3.3). Everything else goes to the port in use meanwhile.
+//!
+//! The nonce is the proof, and not the port that an answer comes from: copies of the answer overtake it too.
+//! For the same reason a replayed packet also makes its port a candidate. It was opened, so the peer has sent
+//! it, and it may be the genuine one.
+
+use msctp_units::{Span, Time};
+use msctp_wire::{EncodeChunk, Heartbeat, HeartbeatAck, Param, Params};
+use smallvec::SmallVec;
+
+use super::{Around, Association};
+use crate::addr::{PathAddr, PathId};
+use crate::path::{HeartbeatInfo, Path, Purpose, ip_header};
+use crate::remote_ports::RemotePorts;
+
+/// Maximum number of candidates of a path. Others must wait until the check ends.
+const MAX_CANDIDATES: usize = 4;
+
+/// Number of HEARTBEATs, an RTO apart, that a candidate may leave unanswered.
+const ROUNDS: u8 = 2;
+
+/// Shortest time that the port in use has to answer after a candidate did.
+const LEAST_GRACE: Span = Span::from_millis(10);
+
+/// The UDP ports of an association's peer.
+#[derive(Debug)]
+pub(super) struct Encapsulation {
+    ports: RemotePorts,
+    /// Source port of the packet that is being handled.
+    source: u16,
+    /// True if that port is learned without validation.
+    learns: bool,
+    /// Checks that run, at most one for each path.
+    checks: Vec<PortCheck>,
+}
+
+/// A UDP port that was sent a HEARTBEAT with this nonce.
+#[derive(Debug)]
+struct Asked {
+    port: u16,
+    nonce: u64,
+    /// Bytes that may still be sent there.
+    credit: u32,
+}
+
+/// The check whether the peer receives at another port of a path.
+#[derive(Debug)]
+struct PortCheck {
+    path: PathId,
+    at: PathAddr,
+    /// The port in use when the check began.
+    old: Asked,
+    candidates: SmallVec<[Asked; 1]>,
+    rounds: u8,
+    phase: Phase,
+    /// The end of the phase.
+    due: Time,
+}
+
+/// The phase of a [`PortCheck`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No port has answered. HEARTBEATs are repeated at its end.
+    Asking,
+    /// This candidate has answered. The old port may still answer.
+    Answered(u16),
+    /// A candidate is in use. The old port was asked again, and returns if it answers.
+    Changed,
+    /// The old port has answered. No other check begins before the end of the phase, so that copies cause at
+    /// most one in an RTO.
+    Resting,
+}
+
+impl Encapsulation {
+    fn port(&self, at: PathAddr) -> u16 {
+        self.ports.port(at.local, at.remote)
+    }
+
+    fn learn(&mut self, at: PathAddr, port: u16) {
+        self.ports.learn(at.local, at.remote, port, || true);
+    }
+
+    /// Returns the time at which a phase ends.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        self.checks.iter().map(|check| check.due).min()
+    }
+}
+
+impl Asked {
+    /// Takes the bytes of a packet off the credit. Returns false if they exceed it.
+    fn charge(&mut self, bytes: usize) -> bool {
+        let left = self.credit.checked_sub(bytes as u32);
+        self.credit = left.unwrap_or(self.credit);
+        left.is_some()
+    }
+
+    fn allow(&mut self, credit: u32) {
+        self.credit = self.credit.saturating_add(credit);
+    }
+}
+
+impl Association {
+    /// Sends the packets of this association of an endpoint over UDP (RFC 6951), to this port of the peer
+    /// until another one is learned. Pass its packets to
+    /// [`handle_encapsulated_datagram`](crate::Endpoint::handle_encapsulated_datagram).
+    pub fn encapsulate(&mut self, udp_port: u16) {
+        let ports = RemotePorts::new(udp_port);
+        let encapsulation = Encapsulation { ports, source: udp_port, learns: false, checks: Vec::new() };
+        self.around = Some(Box::new(Around::Udp(encapsulation)));
+    }
+
+    #[inline]
+    pub(super) fn encapsulation(&self) -> Option<&Encapsulation> {
+        match self.around.as_deref() {
+            Some(Around::Udp(encapsulation)) => Some(encapsulation),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn encapsulation_mut(&mut self) -> Option<&mut Encapsulation> {
+        match self.around.as_deref_mut() {
+            Some(Around::Udp(encapsulation)) => Some(encapsulation),
+            _ => None,
+        }
+    }
+
+    /// Returns the UDP port to which packets with these addresses go; `None` without encapsulation.
+    #[inline]
+    pub(super) fn udp_port(&self, at: PathAddr) -> Option<u16> {
+        self.encapsulation().map(|encapsulation| encapsulation.port(at))
+    }
+
+    /// Sets the source port of the next packet. Returns whether the port must be learned if the peer sent the
+    /// packet, which is protected if it is `sealed`.
+    pub(crate) fn begin_source(&mut self, at: PathAddr, port: u16, sealed: bool) -> bool {
+        let Some(encapsulation) = self.encapsulation_mut() else { return false };
+        (encapsulation.source, encapsulation.learns) = (port, false);
+        if encapsulation.ports.is_last(at.local, at.remote, port) {
+            return false;
+        }
+        let unknown = !encapsulation.ports.knows(at.local, at.remote);
+        let learns = match sealed {
+            // Nothing else is known of a path that the peer has just added.
+            true => unknown && !self.path(at).is_some_and(Path::is_confirmed),
+            // A repeated COOKIE ECHO proves no port.
+            false => !self.is_enforced(),
+        };
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.learns = learns;
+        }
+        learns
+    }
+
+    /// Learns the source port of a packet that the peer sent (RFC 6951 §5.4), if there is such a path: an
+    /// attacker who has observed one packet can send from any number of addresses.
+    pub(crate) fn learn_source(&mut self, at: PathAddr) {
+        if self.path_of(at).is_some()
+            && let Some(encapsulation) = self.encapsulation_mut()
+        {
+            encapsulation.learn(at, encapsulation.source);
+        }
+    }
+
+    /// Takes the port in use for the source of the next packet, which was held and whose port is not known.
+    pub(super) fn begin_held(&mut self, at: PathAddr) {
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            (encapsulation.source, encapsulation.learns) = (encapsulation.port(at), false);
+        }
+    }
+
+    /// Forgets the port of a path that was removed.
+    pub(super) fn forget_port(&mut self, at: PathAddr) {
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.ports.forget(at.local, at.remote);
+            encapsulation.checks.retain(|check| check.at != at);
+        }
+    }
+
+    fn path(&self, at: PathAddr) -> Option<&Path> {
+        self.paths.get(self.path_of(at)?)
+    }
+
+    /// Makes the source port of a packet a candidate if it is not in use. The packet was opened, and may be a
+    /// replay.
+    #[inline]
+    pub(super) fn note_source(&mut self, now: Time, at: PathAddr) {
+        if let Some(encapsulation) = self.encapsulation()
+            && !encapsulation.learns
+            && !encapsulation.ports.is_last(at.local, at.remote, encapsulation.source)
+            && encapsulation.port(at) != encapsulation.source
+        {
+            self.note_candidate(now, at, encapsulation.source);
+        }
+    }
+
+    #[cold]
+    fn note_candidate(&mut self, now: Time, at: PathAddr, port: u16) {
+        let Some(path) = self.path(at).filter(|path| path.may_heartbeat() && self.seals()) else { return };
+        let (id, rto) = (path.id(), answer_time(path));
+        // The packet that is being handled: `begin_credit`
+        let credit = self.output.credit;
+        let mut check = match self.take_check(id) {
+            Some(check) => check,
+            None => {
+                let Some(in_use) = self.udp_port(at) else { return };
+                let mut old = Asked { port: in_use, nonce: self.rng.next_u64(), credit: u32::MAX };
+                // First, so that it answers first.
+                self.ask_port(now, (id, at), &mut old);
+                let candidates = SmallVec::new();
+                PortCheck { path: id, at, old, candidates, rounds: 1, phase: Phase::Asking, due: now + rto }
+            }
+        };
+        if !matches!(check.phase, Phase::Changed | Phase::Resting) && port != check.old.port {
+            if let Some(known) = check.candidates.iter_mut().find(|known| known.port == port) {
+                known.allow(credit);
+            } else if check.candidates.len() < MAX_CANDIDATES {
+                let mut candidate = Asked { port, nonce: self.rng.next_u64(), credit };
+                self.ask_port(now, (id, at), &mut candidate);
+                check.candidates.push(candidate);
+            }
+        }
+        self.put_check(check);
+    }
+
+    fn take_check(&mut self, path: PathId) -> Option<PortCheck> {
+        let checks = &mut self.encapsulation_mut()?.checks;
+        let index = checks.iter().position(|check| check.path == path)?;
+        Some(checks.swap_remove(index))
+    }
+
+    fn put_check(&mut self, check: PortCheck) {
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.checks.push(check);
+        }
+    }
+
+    /// Queues a HEARTBEAT to a port, within its credit and that of an address that is not confirmed.
+    fn ask_port(&mut self, now: Time, (path, at): (PathId, PathAddr), asked: &mut Asked) {
+        let Asked { port, nonce, .. } = *asked;
+        let info = HeartbeatInfo { path, purpose: Purpose::Port(port), sent: now, nonce }.to_bytes();
+        let params = [Param::HeartbeatInfo(&info)];
+        self.push_to_port(at, asked, &Heartbeat { params: Params::from(&params) });
+    }
+
+    fn push_to_port(&mut self, at: PathAddr, asked: &mut Asked, chunk: &impl EncodeChunk) {
+        // As if each chunk were a packet of its own: some are.
+        let bytes = ip_header(&at.remote) as usize + self.least_packet() + chunk.padded_len();
+        let unconfirmed = !self.paths.remote_is_confirmed(&at.remote);
+        if unconfirmed && self.output.credit < bytes as u32 || !asked.charge(bytes) {
+            self.faults.replies_withheld += 1;
+            return;
+        }
+        if unconfirmed {
+            self.output.credit -= bytes as u32;
+        }
+        self.control.push_to_port(at, self.tags.peer_tag, asked.port, chunk);
+    }
+
+    /// Answers a HEARTBEAT that came from a candidate there too, so that the peer sees no error of its path
+    /// while its port is being validated.
+    pub(super) fn answer_candidate(&mut self, at: PathAddr, answer: &HeartbeatAck<'_>) {
+        let Some(source) = self.encapsulation().map(|encapsulation| encapsulation.source) else {
+            return;
+        };
+        let Some(mut check) = self.path_of(at).and_then(|path| self.take_check(path)) else { return };
+        if let Some(candidate) = check.candidates.iter_mut().find(|candidate| candidate.port == source) {
+            self.push_to_port(at, candidate, answer);
+        }
+        self.put_check(check);
+    }
+
+    /// Handles a HEARTBEAT ACK that names a port. Returns false if it is none of a check's HEARTBEATs.
+    pub(super) fn on_port_answer(&mut self, now: Time, info: &HeartbeatInfo) -> bool {
+        let Purpose::Port(port) = info.purpose else { return false };
+        let Some(mut check) = self.take_check(info.path) else { return false };
+        let is_it = |asked: &Asked| asked.port == port && asked.nonce == info.nonce;
+        let rto = self.paths.get(check.path).map_or(Span::ZERO, answer_time);
+        // The peer may return another time.
+        let rtt = now.since(info.sent).min(rto);
+        let known = if is_it(&check.old) {
+            if check.phase == Phase::Changed {
+                self.change_port(now, &check, port);
+            }
+            self.paths.prove(check.path, now);
+            if check.phase != Phase::Resting {
+                (check.phase, check.due) = (Phase::Resting, now + rto);
+                check.candidates.clear();
+            }
+            true
+        } else if check.candidates.iter().any(is_it) {
+            if check.phase == Phase::Asking {
+                // The old port was asked at the same time or before.
+                (check.phase, check.due) = (Phase::Answered(port), now + LEAST_GRACE.max(rtt / 4));
+            }
+            true
+        } else {
+            false
+        };
+        self.put_check(check);
+        known
+    }
+
+    /// Uses a port from now on.
+    ///
+    /// What was sent to the other one is repeated: data, and the SACK of what the peer sent. The window
+    /// stays, as only the port changes (RFC 9000 §9.4).
+    fn change_port(&mut self, now: Time, check: &PortCheck, port: u16) {
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.learn(check.at, port);
+        }
+        self.paths.prove(check.path, now);
+        self.inbound.repeat_sack();
+        self.outbound.on_port_changed(now, check.path, &mut self.paths);
+    }
+
+    /// Ends the phases of checks that are due.
+    pub(super) fn ports_timeout(&mut self, now: Time) {
+        while let Some(path) = self.encapsulation().and_then(|encapsulation| {
+            encapsulation.checks.iter().find(|check| check.due <= now).map(|check| check.path)
+        }) {
+            let Some(mut check) = self.take_check(path) else { return };
+            let rto = self.paths.get(path).map_or(Span::ZERO, answer_time);
+            check.due = now + rto;
+            match check.phase {
+                Phase::Asking if check.rounds < ROUNDS && !rto.is_zero() => {
+                    check.rounds += 1;
+                    self.ask_port(now, (path, check.at), &mut check.old);
+                    for candidate in &mut check.candidates {
+                        self.ask_port(now, (path, check.at), candidate);
+                    }
+                }
+                Phase::Answered(port) => {
+                    self.change_port(now, &check, port);
+                    check.phase = Phase::Changed;
+                    self.ask_port(now, (path, check.at), &mut check.old);
+                }
+                Phase::Asking | Phase::Changed | Phase::Resting => continue,
+            }
+            self.put_check(check);
+        }
+    }
+}
+
+/// Returns the time within which a port answers: the RTO without back-off, since the port in use may be dead.
+fn answer_time(path: &Path) -> Span {
+    let mut rtt = path.rtt.clone();
+    rtt.end_back_off();
+    rtt.rto()
+}

@@ -1,0 +1,251 @@
+//! UDP ports of a protected peer (RFC 6951 §5.4): an observer that delivers copies of its packets first, from
+//! another port of its address, gains nothing, and a peer whose NAT forgot its port goes on.
+
+use msctp_proto::{Config, Event};
+use msctp_units::{Span, Time};
+use msctp_wire::{CookieEcho, EncodeChunk};
+
+use crate::attacks::changed_setup::psk;
+use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+
+/// UDP ports of A, of A after its NAT forgot the first, of B, and of the attacker at A's address.
+const A: u16 = 1000;
+const REBOUND: u16 = 1001;
+const B: u16 = 9899;
+const X: u16 = 6666;
+
+/// The round-trip time.
+const RTT: Span = Span::from_millis(40);
+
+fn up(config: &Config) -> Pair {
+    let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
+    pair.udp = Some([A, B]);
+    pair.log = Some(Vec::new());
+    pair.connect(config.clone(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    pair.transfer(Side::A, 20, 100, Span::from_secs(5));
+    assert_eq!(port(&mut pair, Side::B), A);
+    pair
+}
+
+/// Returns the port to which this end sends on its first path.
+fn port(pair: &mut Pair, side: Side) -> u16 {
+    pair.with(side, |end, _| end.paths().next().unwrap().udp_port).unwrap()
+}
+
+/// Returns the lengths of B's packets to a port since then.
+fn sent_to(pair: &Pair, port: u16, since: Time) -> Vec<usize> {
+    let log = pair.log.as_ref().unwrap().iter();
+    let there = log.filter(|flight| flight.ports == Some([B, port]) && flight.sent >= since);
+    there.map(|flight| flight.bytes.len()).collect()
+}
+
+/// Sends 400 packets of data from B, and returns how long the first of them took.
+fn first_arrives(pair: &mut Pair) -> Span {
+    let (began, before) = (pair.now, pair.a.received.len());
+    for n in 0..400 {
+        let _ = pair.with(Side::B, |b, now| b.send(now, crate::support::message(0, vec![n as u8; 1000])));
+    }
+    assert!(pair.run_until(Span::from_secs(60), |pair| pair.a.received.len() > before));
+    pair.now.since(began)
+}
+
+#[test]
+fn copies_that_overtake_do_not_take_the_port() {
+    let mut pair = up(&psk());
+    pair.copies_from = Some(X);
+    let began = pair.now;
+    for _ in 0..20 {
+        pair.send(Side::A, text_message("copied"));
+        pair.run_for(Span::from_millis(500));
+        assert_eq!(port(&mut pair, Side::B), A);
+    }
+    pair.transfer(Side::B, 200, 1000, Span::from_secs(5));
+    pair.transfer(Side::A, 200, 1000, Span::from_secs(5));
+    // One HEARTBEAT for each RTO, and its ACKs.
+    let there = sent_to(&pair, X, began);
+    assert!(!there.is_empty() && there.len() < 60, "{there:?}");
+    assert!(there.iter().all(|&len| len < 120), "{there:?}");
+    assert!(!pair.a.saw(|event| matches!(event, Event::Lost(_))));
+}
+
+/// The attacker also passes B's packets on to A, so that A answers the HEARTBEATs to both ports.
+#[test]
+fn a_port_that_passes_packets_on_does_not_replace_one_that_answers() {
+    for ahead in [0, 15] {
+        let mut pair = up(&psk());
+        pair.copies_from = Some(X);
+        pair.filter = Box::new(move |flight: &mut Flight| match &mut flight.ports {
+            Some([_, to]) if *to == X => {
+                *to = A;
+                Fate::Pass
+            }
+            Some([_, to]) if *to == A => Fate::Late(Span::from_millis(ahead)),
+            _ => Fate::Pass,
+        });
+        for _ in 0..20 {
+            pair.send(Side::A, text_message("copied"));
+            pair.run_for(Span::from_millis(1500));
+            assert_eq!(port(&mut pair, Side::B), A);
+        }
+        pair.transfer(Side::B, 200, 1000, Span::from_secs(5));
+        assert_eq!(port(&mut pair, Side::B), A);
+    }
+}
+
+/// A's NAT forgets its port. In clear the first packet teaches the new one; under protection it is validated
+/// first, in a round trip and a quarter.
+#[test]
+fn a_rebinding_goes_on_after_a_round_trip() {
+    for (config, added) in [(Config::mobile(), Span::ZERO), (psk(), RTT + RTT / 4)] {
+        for silent in [false, true] {
+            let mut pair = up(&config);
+            pair.udp = Some([REBOUND, B]);
+            let began = pair.now;
+            pair.send(Side::A, text_message("from the new port"));
+            if silent {
+                // B's data leaves for the old port before A's packet arrives.
+                first_arrives(&mut pair);
+            } else {
+                pair.run_for(RTT / 2);
+                let took = first_arrives(&mut pair);
+                assert!(took <= added + RTT, "{took}");
+            }
+            assert!(pair.run_until(Span::from_secs(10), |pair| pair.a.received.len() == 400), "{began}");
+            assert_eq!(port(&mut pair, Side::B), REBOUND);
+            let stats = pair.with(Side::B, |b, _| b.paths().next().unwrap());
+            assert_eq!((stats.timeouts, stats.error_count), (0, 0), "{stats:?}");
+            // Also A's own data was acknowledged without a timeout.
+            let stats = pair.with(Side::A, |a, _| a.paths().next().unwrap());
+            assert_eq!((stats.timeouts, stats.error_count), (0, 0), "{stats:?}");
+            pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+        }
+    }
+}
+
+/// An idle path's HEARTBEAT is answered at the new port also before it is validated, so that A counts no
+/// error.
+#[test]
+fn a_heartbeat_from_a_new_port_is_answered_there() {
+    let mut pair = up(&psk());
+    pair.udp = Some([REBOUND, B]);
+    let path = pair.with(Side::A, |a, _| a.paths().next().unwrap().id);
+    pair.with(Side::A, |a, now| a.request_heartbeat(now, path)).unwrap();
+    let (mut errors, end) = (0, pair.now + Span::from_secs(3));
+    while pair.step(end) {
+        errors = errors.max(pair.with(Side::A, |a, _| a.paths().next().unwrap().error_count));
+    }
+    assert_eq!(errors, 0);
+    assert_eq!(port(&mut pair, Side::B), REBOUND);
+}
+
+/// The NAT forgets A's port while an attacker overtakes each packet: the genuine ones are replays, and tell
+/// the port all the same.
+#[test]
+fn a_rebinding_is_noticed_behind_copies() {
+    let mut pair = up(&psk());
+    pair.copies_from = Some(X);
+    pair.udp = Some([REBOUND, B]);
+    pair.send(Side::A, text_message("overtaken"));
+    pair.run_for(Span::from_secs(3));
+    assert_eq!(port(&mut pair, Side::B), REBOUND);
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(5));
+}
+
+/// A moves to another network, and an attacker overtakes each of its packets: the first packet on a path
+/// teaches its port, and is a copy.
+#[test]
+fn a_move_behind_copies_arrives() {
+    let mut pair = up(&psk());
+    pair.copies_from = Some(X);
+    pair.drop_if(|flight| flight.at.local == a_ip(0) || flight.at.remote == a_ip(0));
+    pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+    pair.run_for(Span::from_secs(10));
+    let moved = |event: &Event| matches!(event, Event::AddressChange { accepted: true, .. });
+    assert!(pair.a.saw(moved), "{:?}", pair.a.events);
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(5));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
+    assert_eq!(port(&mut pair, Side::B), A);
+}
+
+/// A move is not slower for its validation: the first packet on a path that the peer adds teaches its port.
+#[test]
+fn a_move_takes_as_long_as_in_clear() {
+    let took = [Config::mobile(), psk()].map(|config| {
+        let mut pair = up(&config);
+        pair.drop_if(|flight| flight.at.local == a_ip(0) || flight.at.remote == a_ip(0));
+        pair.udp = Some([REBOUND, B]);
+        let began = pair.now;
+        pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+        let moved = |event: &Event| matches!(event, Event::AddressChange { accepted: true, .. });
+        assert!(pair.run_until(Span::from_secs(10), |pair| pair.a.saw(moved)));
+        let answered = pair.now.since(began);
+        pair.send(Side::B, text_message("to the new network"));
+        assert!(pair.run_until(Span::from_secs(10), |pair| !pair.a.received.is_empty()));
+        (answered, pair.now.since(began))
+    });
+    assert_eq!(took[0], took[1]);
+}
+
+/// Copies from many ports: B asks few of them, with at most three times the bytes that came from each.
+#[test]
+fn copies_from_many_ports_cause_little_traffic() {
+    let mut pair = up(&psk());
+    let began = pair.now;
+    let mut came = vec![0; 200];
+    for second in 0..20_u16 {
+        pair.filter = Box::new(|flight| if flight.from == Side::A { Fate::Drop } else { Fate::Pass });
+        pair.send(Side::A, text_message("x"));
+        let bytes = pair.log.as_ref().unwrap().last().unwrap().bytes.clone();
+        pair.pass_all();
+        for n in 0..10 {
+            let number = second * 10 + n;
+            came[usize::from(number)] += bytes.len() + 20;
+            let ecn = msctp_units::Ecn::NotEct;
+            pair.inject_from(Side::B, Pair::at(Side::B), ecn, Some(20_000 + number), &bytes);
+        }
+        pair.run_for(Span::from_secs(1));
+    }
+    assert_eq!(port(&mut pair, Side::B), A);
+    let mut asked = 0;
+    for (number, came) in came.iter().enumerate() {
+        let there = sent_to(&pair, 20_000 + number as u16, began);
+        asked += usize::from(!there.is_empty());
+        assert!(there.iter().map(|len| len + 20).sum::<usize>() <= 3 * came, "{there:?} for {came} bytes");
+    }
+    assert!((20..=4 * 20).contains(&asked), "{asked} ports");
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
+}
+
+/// A candidate that does not answer expires: its check leaves no timer.
+#[test]
+fn a_candidate_that_does_not_answer_expires() {
+    let mut pair = up(&psk());
+    pair.udp = Some([REBOUND, B]);
+    pair.send(Side::A, text_message("from a port where nothing arrives"));
+    pair.filter = Box::new(|flight| if flight.from == Side::B { Fate::Drop } else { Fate::Pass });
+    pair.run_for(Span::from_millis(100));
+    pair.filter = Box::new(|_| Fate::Drop);
+    let began = pair.now;
+    pair.run_for(Span::from_secs(20));
+    assert_eq!(port(&mut pair, Side::B), A);
+    let there = sent_to(&pair, REBOUND, began);
+    assert!(there.len() <= 2, "{there:?}");
+}
+
+/// A COOKIE ECHO is in clear: anyone can repeat it, from any port.
+#[test]
+fn a_repeated_cookie_echo_teaches_no_port() {
+    let mut pair = up(&psk());
+    let log = pair.log.as_ref().unwrap();
+    let echo = log.iter().find(|flight| flight.has(chunk::COOKIE_ECHO)).unwrap().clone();
+    let len = usize::from(u16::from_be_bytes([echo.bytes[14], echo.bytes[15]]));
+    let cookie = CookieEcho { cookie: &echo.bytes[16..12 + len] };
+    let bytes = packet(Side::B, echo.tag(), &[&cookie as &dyn EncodeChunk]);
+    for _ in 0..3 {
+        pair.inject_from(Side::B, Pair::at(Side::B), msctp_units::Ecn::NotEct, Some(X), &bytes);
+        assert_eq!(port(&mut pair, Side::B), A);
+    }
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
+}
