@@ -201,6 +201,8 @@ impl Association {
         };
         match (message, slot.phase.ended()) {
             (Some(message), _) => {
+                // A number is not free while messages of it wait to be read.
+                slot.numbers.openers.wake_first();
                 // The peer may need a window update.
                 state.wake_driver();
                 Poll::Ready(Ok(Some(message)))

@@ -4,11 +4,14 @@
 //! A number is free when both directions have ended. Until then it belongs to one use of it, whose handles
 //! may be dropped: nothing of one use can reach the next.
 
+mod openers;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Waker};
 
 use msctp_proto::{ReconfigOutcome, StreamCode, StreamEnd};
 
+use self::openers::Openers;
 use crate::error::FinishError;
 
 /// The direction from this end.
@@ -39,13 +42,25 @@ enum In {
     Ended,
 }
 
+/// How a use of a number began at this end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This end chose the number: the peer learns of the use by what this end sends.
+    Opened,
+    /// The peer did, and has sent, or ended its direction.
+    Accepted,
+    /// Both ends know the number.
+    Named,
+}
+
 /// A use of a number.
 #[derive(Debug)]
 struct Number {
     out: Out,
     from_peer: In,
-    /// This end began it.
-    ours: bool,
+    origin: Origin,
+    /// Data was written.
+    written: bool,
     /// There is a handle to it.
     held: bool,
     reader: Option<Waker>,
@@ -54,7 +69,25 @@ struct Number {
 impl Number {
     /// Returns whether the peer knows nothing of this use.
     fn is_secret(&self) -> bool {
-        self.ours && self.out == Out::Unused
+        self.origin == Origin::Opened && self.out == Out::Unused
+    }
+
+    /// Returns whether the peer may be asked for its end: it must know of this use, or the request would be
+    /// for no use, or for the next one. `undelivered`: it may not have received the first data.
+    fn may_stop(&self, undelivered: bool) -> bool {
+        if matches!(self.out, Out::Stopping(_) | Out::Over(_)) {
+            return true;
+        }
+        match self.origin {
+            Origin::Accepted => true,
+            // What is given up may not have been sent at all: the end tells the peer.
+            Origin::Opened => {
+                self.written
+                    && !undelivered
+                    && !matches!(self.out, Out::Ending(Some(_)) | Out::Asked(Some(_)))
+            }
+            Origin::Named => !undelivered,
+        }
     }
 }
 
@@ -72,6 +105,18 @@ pub(crate) struct Numbers {
     /// Requests under way, of either kind.
     asked_ends: Vec<u16>,
     asked_stops: Vec<u16>,
+    /// Resets of this end's streams under way, the first first: the peer answers them in this order.
+    resets: BTreeMap<u16, VecDeque<Reset>>,
+    pub(crate) openers: Openers,
+}
+
+/// A reset of a stream of this end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reset {
+    /// It ends the use of the number.
+    Use,
+    /// The peer asked for it, of a use that has ended or that nobody has taken.
+    Other,
 }
 
 /// Streams of a request, and the codes of some.
@@ -95,19 +140,19 @@ impl Batch {
 
 impl Numbers {
     /// Begins a use of a number. Returns false if it is in use.
-    pub(crate) fn begin(&mut self, stream: u16, ours: bool) -> bool {
+    pub(crate) fn begin(&mut self, stream: u16, origin: Origin) -> bool {
         if self.of.contains_key(&stream) {
             return false;
         }
         let early = match self.early.get_mut(&stream) {
-            Some(codes) if !ours => codes.pop_front(),
+            Some(codes) if origin != Origin::Opened => codes.pop_front(),
             _ => None,
         };
         if self.early.get(&stream).is_some_and(VecDeque::is_empty) {
             self.early.remove(&stream);
         }
         let out = early.map_or(Out::Unused, |code| Out::Over(Err(FinishError::Stopped(code))));
-        let number = Number { out, from_peer: In::Open, ours, held: true, reader: None };
+        let number = Number { out, from_peer: In::Open, origin, written: false, held: true, reader: None };
         self.of.insert(stream, number);
         true
     }
@@ -128,10 +173,11 @@ impl Numbers {
 
     /// Records that data was sent.
     pub(crate) fn on_sent(&mut self, stream: u16) {
-        if let Some(number) = self.of.get_mut(&stream)
-            && number.out == Out::Unused
-        {
-            number.out = Out::Open;
+        if let Some(number) = self.of.get_mut(&stream) {
+            number.written = true;
+            if number.out == Out::Unused {
+                number.out = Out::Open;
+            }
         }
     }
 
@@ -149,9 +195,10 @@ impl Numbers {
         self.ending.insert(stream);
     }
 
-    /// Ends the direction from this end if the peer knows of this use.
+    /// The sending handle is gone: ends the direction from this end, unless the peer knows nothing of this
+    /// use and nobody can read an answer.
     pub(crate) fn end_used(&mut self, stream: u16) {
-        if self.of.get(&stream).is_some_and(|number| !number.is_secret()) {
+        if self.of.get(&stream).is_some_and(|number| !number.is_secret() || number.from_peer == In::Open) {
             self.end(stream, None);
         }
     }
@@ -216,12 +263,13 @@ impl Numbers {
             return batch;
         }
         for &stream in &self.ending {
-            let Some(Number { out: Out::Ending(code), from_peer, ours, .. }) = self.of.get(&stream) else {
+            let Some(Number { out: Out::Ending(code), from_peer, origin, .. }) = self.of.get(&stream) else {
                 continue;
             };
             // The peer opens its own numbers again when both directions have ended: by then it must have been
             // asked for its end, or the request would meet the next use.
-            let first_stop = !ours && matches!(from_peer, In::Stop(_) | In::Asked(_));
+            let asks = matches!(from_peer, In::Stop(_) | In::Asked(_));
+            let first_stop = *origin != Origin::Opened && asks;
             if !first_stop && may(stream, *code) {
                 batch.add(stream, *code);
                 if batch.is_full() {
@@ -242,18 +290,31 @@ impl Numbers {
             {
                 *out = Out::Asked(code);
             }
+            self.resets.entry(stream).or_default().push_back(Reset::Use);
         }
     }
 
-    /// Returns the streams of the peer to ask the end of next.
-    pub(crate) fn next_stops(&self) -> Batch {
+    /// Returns the streams whose stops may have to wait until their first data is delivered.
+    pub(crate) fn unsure_stops(&self) -> BTreeSet<u16> {
+        if !self.asked_stops.is_empty() {
+            return BTreeSet::new();
+        }
+        let is_unsure = |stream: &u16| self.of.get(stream).is_some_and(|number| !number.may_stop(true));
+        self.stopping.iter().copied().filter(is_unsure).collect()
+    }
+
+    /// Returns the streams of the peer to ask the end of next. `undelivered`: those of the
+    /// [unsure](Self::unsure_stops) whose first data is not delivered.
+    pub(crate) fn next_stops(&self, undelivered: &BTreeSet<u16>) -> Batch {
         let mut batch = Batch::default();
         if !self.asked_stops.is_empty() {
             return batch;
         }
         for &stream in &self.stopping {
-            let Some(number) = self.of.get(&stream).filter(|number| !number.is_secret()) else { continue };
-            if let In::Stop(code) = number.from_peer {
+            let may = |number: &&Number| number.may_stop(undelivered.contains(&stream));
+            if let Some(number) = self.of.get(&stream).filter(may)
+                && let In::Stop(code) = number.from_peer
+            {
                 batch.add(stream, code);
                 if batch.is_full() {
                     break;
@@ -303,9 +364,15 @@ impl Numbers {
         if self.asked_ends == streams {
             self.asked_ends.clear();
         }
-        for &stream in streams {
+        // RFC 6525 §4.1: without stream numbers it was for all streams.
+        let all: Vec<u16> = self.resets.keys().copied().filter(|_| streams.is_empty()).collect();
+        for &stream in streams.iter().chain(&all) {
+            // A late answer does not concern the use that has begun since.
+            if self.take_reset(stream) != Some(Reset::Use) {
+                continue;
+            }
             let Some(number) = self.of.get_mut(&stream) else { continue };
-            if !matches!(number.out, Out::Asked(_) | Out::Stopping(_) | Out::Ending(_)) {
+            if !matches!(number.out, Out::Asked(_) | Out::Stopping(_)) {
                 continue;
             }
             let result = match (&number.out, outcome) {
@@ -314,7 +381,7 @@ impl Numbers {
                 // The request was not sent, or another is in progress: repeat it. A shutdown of the
                 // association ends the stream as well.
                 (
-                    Out::Asked(code) | Out::Ending(code),
+                    Out::Asked(code),
                     ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY),
                 ) => {
                     number.out = Out::Ending(*code);
@@ -326,6 +393,16 @@ impl Numbers {
             self.ending.remove(&stream);
             self.settle(stream, result);
         }
+    }
+
+    /// Takes the first reset of a stream that is under way.
+    fn take_reset(&mut self, stream: u16) -> Option<Reset> {
+        let resets = self.resets.get_mut(&stream)?;
+        let first = resets.pop_front();
+        if resets.is_empty() {
+            self.resets.remove(&stream);
+        }
+        first
     }
 
     /// Handles the answer to a request for the peer's ends. A request that was not applied is repeated.
@@ -350,19 +427,39 @@ impl Numbers {
     }
 
     /// Handles the peer's request for the end of these streams of this end: its readers are gone. `waiting`
-    /// says of how many uses of a stream messages wait for somebody to take it: each is stopped once.
-    pub(crate) fn on_stop_requested(&mut self, ends: &[StreamEnd], waiting: &BTreeMap<u16, usize>) {
+    /// says how many uses of a stream wait for somebody to take it: each is stopped once. Returns the streams
+    /// in use.
+    pub(crate) fn on_stop_requested(
+        &mut self,
+        ends: &[StreamEnd],
+        waiting: &BTreeMap<u16, usize>,
+    ) -> Vec<u16> {
+        let all: Vec<StreamEnd>;
+        let ends = if ends.is_empty() {
+            // RFC 6525 §4.2: without stream numbers it is for all streams.
+            let streams: BTreeSet<u16> = self.of.keys().chain(waiting.keys()).copied().collect();
+            all = streams.into_iter().map(|stream| StreamEnd { stream, code: None }).collect();
+            &all[..]
+        } else {
+            ends
+        };
         for &StreamEnd { stream, code } in ends {
             // A use of which this end's direction is over may still have handles: the request is for the
             // next.
+            let uses = waiting.get(&stream).copied().unwrap_or(0);
+            let reset = self.resets.entry(stream).or_default();
             match self.of.get_mut(&stream).filter(|number| !matches!(number.out, Out::Over(_))) {
-                Some(Number { out: Out::Asked(_) | Out::Stopping(_), .. }) => {}
-                Some(number) => {
+                // The end has been requested. If the peer has begun another use, it knows that.
+                Some(Number { out: Out::Asked(_) | Out::Stopping(_), .. }) if uses == 0 => {
+                    reset.push_back(Reset::Other);
+                }
+                Some(number) if !matches!(number.out, Out::Asked(_) | Out::Stopping(_)) => {
                     number.out = Out::Stopping(code);
                     self.ending.remove(&stream);
+                    reset.push_back(Reset::Use);
                 }
-                None => {
-                    let uses = waiting.get(&stream).copied().unwrap_or(0);
+                _ => {
+                    reset.push_back(Reset::Other);
                     // With none, this end's direction has ended by itself meanwhile.
                     if self.early.get(&stream).map_or(0, VecDeque::len) < uses {
                         self.early.entry(stream).or_default().push_back(code);
@@ -370,6 +467,7 @@ impl Numbers {
                 }
             }
         }
+        ends.iter().map(|end| end.stream).filter(|&stream| self.is_used(stream)).collect()
     }
 
     /// Handles the peer's ends of these streams, or of all if none is named.
@@ -402,8 +500,10 @@ impl Numbers {
         self.ending.clear();
         self.stopping.clear();
         self.early.clear();
+        self.resets.clear();
         self.asked_ends.clear();
         self.asked_stops.clear();
+        self.openers.wake_first();
     }
 
     /// Keeps the waker of the stream's reader.
@@ -423,8 +523,9 @@ impl Numbers {
         }
     }
 
-    /// Wakes every reader.
+    /// Wakes every reader, and every task that waits for a number.
     pub(crate) fn wake_all(&mut self) {
+        self.openers.wake_all();
         self.of.values_mut().filter_map(|number| number.reader.take()).for_each(Waker::wake);
     }
 }
@@ -442,16 +543,21 @@ mod tests {
         Batch { streams: streams.to_vec(), codes: Vec::new() }
     }
 
-    fn used(numbers: &mut Numbers, stream: u16, ours: bool) {
-        assert!(numbers.begin(stream, ours));
+    fn used(numbers: &mut Numbers, stream: u16, origin: Origin) {
+        assert!(numbers.begin(stream, origin));
         numbers.on_sent(stream);
+    }
+
+    /// Returns the stops that are due when everything is delivered.
+    fn stops(numbers: &Numbers) -> Batch {
+        numbers.next_stops(&BTreeSet::new())
     }
 
     #[test]
     fn a_number_is_free_when_both_directions_have_ended() {
         let mut numbers = Numbers::default();
-        used(&mut numbers, 4, true);
-        assert!(!numbers.begin(4, true));
+        used(&mut numbers, 4, Origin::Opened);
+        assert!(!numbers.begin(4, Origin::Opened));
         assert!(!numbers.drop_handle(4));
         assert_eq!(numbers.next_ends(|_, _| false), NOTHING, "it is not sent yet");
         assert_eq!(numbers.next_ends(|_, _| true), batch(&[4]));
@@ -466,7 +572,7 @@ mod tests {
     fn one_request_at_a_time_names_all_that_are_ready() {
         let mut numbers = Numbers::default();
         for stream in [7, 2, 5] {
-            used(&mut numbers, stream, true);
+            used(&mut numbers, stream, Origin::Opened);
             numbers.end(stream, None);
         }
         assert_eq!(numbers.next_ends(|stream, _| stream != 5), batch(&[2, 7]));
@@ -482,7 +588,7 @@ mod tests {
     #[test]
     fn what_was_not_applied_is_asked_again_and_a_refusal_is_kept() {
         let mut numbers = Numbers::default();
-        used(&mut numbers, 1, true);
+        used(&mut numbers, 1, Origin::Opened);
         numbers.end(1, Some(7));
         let coded = Batch { streams: vec![1], codes: vec![StreamCode { stream: 1, code: 7 }] };
         for outcome in [ReconfigOutcome::GivenUp, ReconfigOutcome::Failed(4)] {
@@ -501,15 +607,15 @@ mod tests {
 
     #[test]
     fn the_peer_is_asked_for_its_end_before_it_learns_of_ours_on_its_numbers() {
-        for (ours, first) in [(true, batch(&[3])), (false, NOTHING)] {
+        for (origin, first) in [(Origin::Opened, batch(&[3])), (Origin::Accepted, NOTHING)] {
             let mut numbers = Numbers::default();
-            used(&mut numbers, 3, ours);
+            used(&mut numbers, 3, origin);
             numbers.stop(3, None, false);
             numbers.drop_handle(3);
             assert_eq!(numbers.next_ends(|_, _| true), first);
-            assert_eq!(numbers.next_stops(), batch(&[3]));
+            assert_eq!(stops(&numbers), batch(&[3]));
             numbers.on_stops_asked(&[3]);
-            assert_eq!((numbers.next_stops(), numbers.next_ends(|_, _| true)), (NOTHING, first));
+            assert_eq!((stops(&numbers), numbers.next_ends(|_, _| true)), (NOTHING, first));
             // Its end comes with the answer, or before it by itself: the request is under way until then.
             numbers.on_peer_ended(&[3]);
             numbers.on_stops_answered(&[3], ReconfigOutcome::Performed);
@@ -523,13 +629,13 @@ mod tests {
     #[test]
     fn nothing_is_asked_of_a_peer_that_knows_nothing() {
         let mut numbers = Numbers::default();
-        assert!(numbers.begin(2, true));
+        assert!(numbers.begin(2, Origin::Opened));
         numbers.stop(2, None, false);
         numbers.end_used(2);
-        assert_eq!((numbers.next_stops(), numbers.next_ends(|_, _| true)), (NOTHING, NOTHING));
+        assert_eq!((stops(&numbers), numbers.next_ends(|_, _| true)), (NOTHING, NOTHING));
         assert!(numbers.drop_handle(2) && !numbers.is_used(2) && !numbers.is_waiting());
         // The peer opened this one.
-        assert!(numbers.begin(3, false));
+        assert!(numbers.begin(3, Origin::Accepted));
         assert!(!numbers.drop_handle(3) && numbers.is_waiting());
     }
 
@@ -537,7 +643,7 @@ mod tests {
     fn a_peer_that_stopped_reading_ends_the_direction_whatever_its_state() {
         for asked in [false, true] {
             let mut numbers = Numbers::default();
-            used(&mut numbers, 6, true);
+            used(&mut numbers, 6, Origin::Opened);
             if asked {
                 numbers.end(6, None);
             }
@@ -556,7 +662,7 @@ mod tests {
     fn a_restart_ends_every_use() {
         let mut numbers = Numbers::default();
         for stream in [2, 4] {
-            used(&mut numbers, stream, true);
+            used(&mut numbers, stream, Origin::Opened);
         }
         numbers.drop_handle(4);
         numbers.on_ends_asked(&[4]);
@@ -578,14 +684,80 @@ mod tests {
             numbers.on_ends_answered(&[2], ReconfigOutcome::Performed);
         }
         for code in [7, 8] {
-            assert!(numbers.begin(2, false));
+            assert!(numbers.begin(2, Origin::Accepted));
             assert_eq!(numbers.out(2), Some(&Out::Over(Err(FinishError::Stopped(Some(code))))));
             numbers.stop(2, None, true);
             numbers.drop_handle(2);
         }
         // The request crossed the end of a use: it concerns no other.
         numbers.on_stop_requested(&stop(9), &BTreeMap::new());
-        assert!(numbers.begin(2, false));
+        assert!(numbers.begin(2, Origin::Accepted));
         assert_eq!((numbers.out(2), numbers.early.len()), (Some(&Out::Unused), 0));
+    }
+
+    #[test]
+    fn a_stop_waits_until_the_peer_knows_of_the_use() {
+        let undelivered = BTreeSet::from([2]);
+        for origin in [Origin::Opened, Origin::Named, Origin::Accepted] {
+            let mut numbers = Numbers::default();
+            used(&mut numbers, 2, origin);
+            numbers.stop(2, None, false);
+            let knows = origin == Origin::Accepted;
+            assert_eq!(numbers.unsure_stops().is_empty(), knows, "{origin:?}");
+            assert_eq!(numbers.next_stops(&undelivered) == NOTHING, !knows, "{origin:?}");
+            assert_eq!(stops(&numbers), batch(&[2]));
+        }
+        // Nothing was sent before the end, or all was dropped: the end tells the peer.
+        for code in [None, Some(7)] {
+            let mut numbers = Numbers::default();
+            assert!(numbers.begin(2, Origin::Opened));
+            if code.is_some() {
+                numbers.on_sent(2);
+            }
+            numbers.end(2, code);
+            numbers.stop(2, None, false);
+            assert_eq!((stops(&numbers), numbers.next_ends(|_, _| true).streams), (NOTHING, vec![2]));
+            numbers.on_ends_asked(&[2]);
+            assert_eq!(stops(&numbers), NOTHING);
+            numbers.on_ends_answered(&[2], ReconfigOutcome::Performed);
+            assert_eq!(stops(&numbers), batch(&[2]));
+        }
+    }
+
+    #[test]
+    fn a_stop_without_numbers_is_for_all_streams() {
+        let mut numbers = Numbers::default();
+        for stream in [2, 4] {
+            used(&mut numbers, stream, Origin::Opened);
+        }
+        numbers.end(4, None);
+        numbers.on_ends_asked(&[4]);
+        assert_eq!(numbers.on_stop_requested(&[], &BTreeMap::from([(3, 1)])), [2, 4]);
+        assert_eq!(numbers.out(2), Some(&Out::Stopping(None)));
+        numbers.on_ends_answered(&[4], ReconfigOutcome::Performed);
+        used(&mut numbers, 6, Origin::Opened);
+        numbers.on_ends_answered(&[], ReconfigOutcome::Performed);
+        assert_eq!(numbers.out(2), Some(&Out::Over(Err(FinishError::Stopped(None)))));
+        assert_eq!((numbers.out(4), numbers.out(6)), (Some(&Out::Over(Ok(()))), Some(&Out::Open)));
+        assert!(numbers.begin(3, Origin::Accepted));
+        assert_eq!(numbers.out(3), Some(&Out::Over(Err(FinishError::Stopped(None)))));
+        assert!(numbers.resets.is_empty());
+    }
+
+    #[test]
+    fn a_late_answer_does_not_end_the_next_use() {
+        let mut numbers = Numbers::default();
+        used(&mut numbers, 3, Origin::Accepted);
+        numbers.end(3, None);
+        numbers.on_ends_asked(&[3]);
+        numbers.on_ends_answered(&[3], ReconfigOutcome::Performed);
+        // The peer's request has crossed the end.
+        numbers.on_stop_requested(&[StreamEnd { stream: 3, code: None }], &BTreeMap::new());
+        numbers.on_peer_ended(&[3]);
+        numbers.drop_handle(3);
+        used(&mut numbers, 3, Origin::Accepted);
+        numbers.end(3, None);
+        numbers.on_ends_answered(&[3], ReconfigOutcome::Performed);
+        assert_eq!((numbers.out(3), numbers.next_ends(|_, _| true)), (Some(&Out::Ending(None)), batch(&[3])));
     }
 }

@@ -123,6 +123,7 @@ impl Slot {
             Event::Connected { outbound_streams, inbound_streams } => {
                 self.discarded = false;
                 self.streams = (*outbound_streams, *inbound_streams);
+                self.numbers.openers.wake_first();
                 if self.keys.as_ref().is_none_or(|keys| keys.is_ready()) {
                     self.phase = Phase::Up;
                 }

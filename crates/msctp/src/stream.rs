@@ -120,7 +120,7 @@ impl Association {
     ///
     /// All streams of this end are taken (`Config::outbound_streams`), or the association has ended.
     pub fn try_open_stream(&self) -> Result<Stream, StreamError> {
-        let stream = self.claim_free_stream(None)?.ok_or_else(|| StreamError::NoneFree(self.pairs()))?;
+        let stream = self.claim_free_stream()?.ok_or_else(|| StreamError::NoneFree(self.pairs()))?;
         Ok(Stream::new(self.clone(), stream))
     }
 

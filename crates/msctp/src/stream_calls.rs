@@ -9,7 +9,7 @@ use msctp_units::Time;
 
 use crate::association::{Association, slot_of, slot_of_parts};
 use crate::error::{AssociationError, FinishError, SendError, StreamError};
-use crate::numbers::Out;
+use crate::numbers::{Origin, Out};
 use crate::slot::{Phase, Slot};
 use crate::state::State;
 use crate::wakers::Wait;
@@ -55,12 +55,22 @@ impl Association {
             return Err(StreamError::Taken(stream));
         }
         // The peer may use the same number on its own.
-        slot.numbers.begin(stream, false);
+        slot.numbers.begin(stream, Origin::Named);
         Ok(())
     }
 
-    /// Takes a free stream of this end's parity; `Ok(None)` if there is none.
-    pub(crate) fn claim_free_stream(&self, cx: Option<&Context<'_>>) -> Result<Option<u16>, StreamError> {
+    /// Takes a free stream of this end's parity; `Ok(None)` if there is none, or others wait for it.
+    pub(crate) fn claim_free_stream(&self) -> Result<Option<u16>, StreamError> {
+        self.claim_in_turn(&mut None, None)
+    }
+
+    /// Takes a free stream of this end's parity, unless others wait that came before the holder of `ticket`.
+    /// With `cx` it waits in the queue.
+    fn claim_in_turn(
+        &self,
+        ticket: &mut Option<u64>,
+        cx: Option<&Context<'_>>,
+    ) -> Result<Option<u16>, StreamError> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
@@ -76,24 +86,32 @@ impl Association {
         // A number comes round late, but each takes memory when first used.
         let round = (4 * slot.numbers.len()).max(LEAST_ROUND).min(usize::from(streams)) as u16;
         let ours = |from, to| (from..to).filter(move |stream| stream % 2 == parity);
-        let free = |stream: &u16| !slot.numbers.is_used(*stream) && !association.is_stream_taken(*stream);
+        let free = |stream: &u16| {
+            let is_taken = association.is_stream_taken(*stream) || association.is_resetting(*stream);
+            !slot.numbers.is_used(*stream) && !is_taken
+        };
         let mut in_turn =
             ours(slot.next_open, round).chain(ours(0, slot.next_open)).chain(ours(round, streams));
-        let Some(stream) = in_turn.find(free) else {
+        let is_first = slot.numbers.openers.is_first(*ticket);
+        let Some(stream) = in_turn.find(free).filter(|_| is_first) else {
             if let Some(cx) = cx {
-                slot.wakers.add(Wait::Number, cx);
+                slot.numbers.openers.wait(ticket, cx);
             }
             return Ok(None);
         };
         slot.next_open = stream.saturating_add(1);
         association.claim_stream(stream);
-        slot.numbers.begin(stream, true);
+        slot.numbers.begin(stream, Origin::Opened);
+        if let Some(ticket) = ticket.take() {
+            slot.numbers.openers.leave(ticket);
+        }
         Ok(Some(stream))
     }
 
     /// Waits for a free stream of this end's parity, and takes it.
     pub(crate) async fn claim_next_free_stream(&self) -> Result<u16, StreamError> {
-        poll_fn(|cx| match self.claim_free_stream(Some(cx)) {
+        let mut turn = Turn { association: self, ticket: None };
+        poll_fn(|cx| match self.claim_in_turn(&mut turn.ticket, Some(cx)) {
             Ok(Some(stream)) => Poll::Ready(Ok(stream)),
             Ok(None) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
@@ -116,7 +134,7 @@ impl Association {
             let next = association.next_stream(|stream| stream % 2 == theirs && !numbers.is_used(stream));
             if let Some(stream) = next.map_err(|_| AssociationError::Restarted)? {
                 association.claim_stream(stream);
-                slot.numbers.begin(stream, false);
+                slot.numbers.begin(stream, Origin::Accepted);
                 return Poll::Ready(Ok(Some(stream)));
             }
         }
@@ -202,7 +220,7 @@ impl Association {
         }
     }
 
-    /// Ends the direction from this end, unless nothing was sent and the peer may not know of the stream.
+    /// Ends the direction from this end, unless nothing was sent and nobody reads an answer.
     pub(crate) fn end_stream(&self, stream: u16) {
         let mut state = self.shared.lock();
         let now = state.now();
@@ -241,7 +259,7 @@ impl Association {
             association.leave_stream(stream);
         }
         // The number may be free, and what the peer sent on it since may be for somebody else.
-        slot.wakers.wake(Wait::Number);
+        slot.numbers.openers.wake_first();
         slot.wakers.wake(Wait::Read);
         state.streams_changed(now, self.handle);
     }
@@ -256,7 +274,23 @@ impl Association {
             association.leave_stream(stream);
         }
         slot.wakers.wake(Wait::Read);
-        slot.wakers.wake(Wait::Number);
+        slot.numbers.openers.wake_first();
+    }
+}
+
+/// A turn in the queue of those that wait for a free number. Dropping it passes the turn on.
+struct Turn<'a> {
+    association: &'a Association,
+    ticket: Option<u64>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let Association { shared, handle, .. } = self.association;
+            let mut state = shared.lock();
+            slot_of(&mut state, *handle).numbers.openers.leave(ticket);
+        }
     }
 }
 
@@ -298,9 +332,9 @@ impl State {
             }
         }
         let Some(slot) = self.slots.get_mut(&handle) else { return };
-        for wait in [Wait::Flush, Wait::Write, Wait::Number] {
-            slot.wakers.wake(wait);
-        }
+        slot.wakers.wake(Wait::Flush);
+        slot.wakers.wake(Wait::Write);
+        slot.numbers.openers.wake_first();
         self.streams_changed(now, handle);
     }
 
@@ -309,9 +343,8 @@ impl State {
     fn note_stops(&mut self, now: Time, handle: Handle, ends: &[StreamEnd]) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         let Some(association) = self.core.association_mut(handle) else { return };
-        slot.numbers.on_stop_requested(ends, &association.waiting_uses());
-        for end in ends.iter().filter(|end| slot.numbers.is_used(end.stream)) {
-            association.abandon_unsent(now, end.stream);
+        for stream in slot.numbers.on_stop_requested(ends, &association.waiting_uses()) {
+            association.abandon_unsent(now, stream);
         }
     }
 
@@ -320,6 +353,8 @@ impl State {
         if self.slots.get(&handle).is_some_and(|slot| slot.numbers.is_waiting()) {
             self.ending.insert(handle);
             self.advance_streams(now, handle);
+            // What an end waits for may be sent without a packet from the peer.
+            self.touch(handle);
         }
         self.wake_driver();
     }
@@ -338,7 +373,8 @@ impl State {
 
 /// Asks the peer for the ends of streams whose readers are gone.
 fn advance_stops(now: Time, slot: &mut Slot, association: &mut msctp_proto::Association) {
-    let batch = slot.numbers.next_stops();
+    let undelivered = association.undelivered(slot.numbers.unsure_stops());
+    let batch = slot.numbers.next_stops(&undelivered);
     if batch.streams.is_empty() {
         return;
     }

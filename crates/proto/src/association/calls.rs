@@ -1,5 +1,7 @@
 //! Calls of the application to send and to read statistics.
 
+use std::collections::BTreeSet;
+
 use msctp_congestion::classifier::LossClassifier;
 use msctp_units::{Span, Time};
 
@@ -73,6 +75,13 @@ impl Association {
     /// queued ones are sent after it.
     pub fn unsent_on(&self, stream: u16) -> usize {
         self.outbound.unsent_on(stream)
+    }
+
+    /// Returns those of these streams of whose first message since their last reset a part is queued or not
+    /// acknowledged: the peer may not know that they are in use.
+    pub fn undelivered(&self, mut streams: BTreeSet<u16>) -> BTreeSet<u16> {
+        self.outbound.retain_undelivered(&mut streams);
+        streams
     }
 
     /// Sends a HEARTBEAT on this path now, even if it is not idle (RFC 9260 §8.3 D, §11.1.8). The HEARTBEAT

@@ -142,8 +142,8 @@ impl Association {
         true
     }
 
-    /// Returns the first stream that has a message and no reader, and for which `wanted` holds. After `None`
-    /// [`Event::Readable`] is reported again.
+    /// Returns the first stream without a reader that has a message, or that the peer has ended without one,
+    /// and for which `wanted` holds. After `None` [`Event::Readable`] is reported again.
     ///
     /// # Errors
     ///
@@ -162,13 +162,13 @@ impl Association {
     }
 
     /// Returns whether a stream has a reader, or had one and was not ended since, or has messages that
-    /// [`recv`](Self::recv) has not returned.
+    /// [`recv`](Self::recv) has not returned, or an end that nobody has read.
     pub fn is_stream_taken(&self, stream: u16) -> bool {
         self.unread.readers.contains_key(&stream) || self.inbound.is_taken(stream)
     }
 
-    /// Returns the streams of which messages wait for somebody to [claim](Self::claim_stream) them or for
-    /// [`recv`](Self::recv), and of how many uses, which the peer's ends separate.
+    /// Returns the streams that wait for somebody to [claim](Self::claim_stream) them or for
+    /// [`recv`](Self::recv), and how many uses of each, which the peer's ends separate.
     pub fn waiting_uses(&self) -> BTreeMap<u16, usize> {
         self.inbound.waiting_uses()
     }
@@ -196,7 +196,8 @@ impl Association {
         while let Some(stream) = self.inbound.take_untold() {
             self.events.push(Event::StreamReadable(stream));
         }
-        if !self.readable_told && self.readable() {
+        let ended = self.inbound.take_untold_end();
+        if !self.readable_told && (ended || self.readable()) {
             self.readable_told = true;
             self.readable_event = true;
         }

@@ -1,6 +1,6 @@
 //! Stream reconfiguration (RFC 6525): connects [`crate::reconfig`], the streams and the wire.
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse, ResetCodes, StreamCode};
 use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
@@ -22,6 +22,9 @@ use crate::trace::Direction;
 
 /// Number of parameters of a RE-CONFIG that are parsed (RFC 6525 §3.1: one or two).
 const MAX_PARAMS: usize = 2;
+
+/// Shortest wait for the answer to a request before it is sent once more.
+const LEAST_PROBE: Span = Span::from_millis(10);
 
 /// Reconfiguration of one association.
 #[derive(Debug)]
@@ -166,9 +169,11 @@ impl Association {
             let next = match (request, step) {
                 (StreamRequest::ResetOutgoing(streams), Step::Queued) => {
                     self.reconfig.answering = self.reconfig.ours.numbers().1;
+                    let last = self.reconfig.theirs.last();
                     // RFC 6525 §5.1.2: no new message on these streams until it is answered
                     self.outbound.pause_streams(streams);
-                    Step::Quieting
+                    self.reconfig.ours.begin_reset(last);
+                    continue;
                 }
                 (StreamRequest::ResetOutgoing(streams), Step::Quieting)
                     if self.outbound.are_quiet(streams) =>
@@ -195,7 +200,7 @@ impl Association {
     /// Returns the request that is due.
     pub(super) fn send_reconfig(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (request, _) = self.reconfig.ours.current().filter(|(_, step)| *step == Step::Due)?;
-        let (serial, response_to) = self.reconfig.ours.numbers();
+        let (serial, _) = self.reconfig.ours.numbers();
         let ids = |streams: &[u16]| -> SmallVec<[StreamId; 8]> {
             streams.iter().map(|&stream| StreamId::new(stream)).collect()
         };
@@ -207,7 +212,7 @@ impl Association {
         let params = [match *request {
             StreamRequest::ResetOutgoing(_) => Param::OutgoingReset(OutgoingReset {
                 serial,
-                response_to: response_to.unwrap_or_else(|| self.reconfig.theirs.last()),
+                response_to: self.reconfig.ours.response_to().unwrap_or_else(|| self.reconfig.theirs.last()),
                 last_tsn: self.outbound.next_tsn().prev(),
                 streams,
             }),
@@ -222,7 +227,13 @@ impl Association {
         };
         let path = path?;
         let entry = self.paths.get(path)?;
-        let (at, rto) = (entry.addr(), entry.rtt.rto());
+        let at = entry.addr();
+        // As RACK-TLP's probe (RFC 8985 §7.2), a request is sent once more before T-reconfig (RFC 6525
+        // §5.1.1) expires: the peer answers at once, and all other ends wait for this one.
+        let is_first = !self.reconfig.ours.is_asked() && entry.rack.is_some();
+        let probe = entry.rtt.srtt().filter(|_| is_first).map(|srtt| (srtt * 2).max(LEAST_PROBE));
+        let rto = entry.rtt.rto();
+        let probe = probe.filter(|probe| *probe < rto);
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
         let codes = self.reconfig.ours.codes();
         if !codes.is_empty() {
@@ -233,7 +244,7 @@ impl Association {
         let chunk = ReConfig { params: Params::from(&params) };
         builder.push(&chunk).ok()?;
         self.tracer.control(now, Direction::Out, Some(path), &chunk);
-        self.reconfig.ours.on_sent(path, now + rto);
+        self.reconfig.ours.on_sent(path, now + probe.unwrap_or(rto), probe.is_some());
         debug_assert_eq!(self.paths.get(path).map(Path::addr), Some(at));
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
@@ -243,6 +254,10 @@ impl Association {
         if !self.watches_paths() && self.state != State::ShutdownSent {
             self.faults.unexpected_chunks += 1;
             return;
+        }
+        if self.reconfig.has_deferred() {
+            // The application may have taken streams since.
+            self.perform_deferred(at);
         }
         for param in chunk.params.iter().flatten().take(MAX_PARAMS) {
             match param {
@@ -307,29 +322,35 @@ impl Association {
         if self.reconfig.theirs.has_deferred() {
             return ReconfigResponse::ALREADY_IN_PROGRESS;
         }
-        if let Some(settled) = self.reconfig.ours.on_reset_in_answer(reset.response_to) {
+        let streams: SmallVec<[u16; 8]> = reset.streams.iter().map(StreamId::get).collect();
+        let settled = self.reconfig.ours.on_reset(reset.response_to, streams.iter().copied());
+        let wanted = settled.is_some();
+        if let Some(settled) = settled {
             self.settle_reconfig(settled);
         }
-        let ends = self.reconfig.theirs.ends(reset.serial, reset.streams.iter().map(StreamId::get));
-        if reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack()) {
-            self.perform_reset(&ends);
+        let ends = self.reconfig.theirs.ends(reset.serial, streams.into_iter());
+        if reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack()) && self.inbound.may_end(&ends) {
+            self.perform_reset(&ends, wanted);
             return ReconfigResponse::PERFORMED;
         }
-        self.reconfig.theirs.defer(Deferred { serial: reset.serial, last_tsn: reset.last_tsn, ends });
+        let (serial, last_tsn) = (reset.serial, reset.last_tsn);
+        self.reconfig.theirs.defer(Deferred { serial, last_tsn, ends, wanted });
         ReconfigResponse::IN_PROGRESS
     }
 
     /// Executes a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
-        if let Some(deferred) = self.reconfig.theirs.take_deferred(self.inbound.cum_tsn_ack()) {
-            self.perform_reset(&deferred.ends);
+        let (inbound, theirs) = (&self.inbound, &mut self.reconfig.theirs);
+        if let Some(deferred) = theirs.take_deferred(inbound.cum_tsn_ack(), |ends| inbound.may_end(ends)) {
+            self.perform_reset(&deferred.ends, deferred.wanted);
             self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
             self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);
         }
     }
 
-    fn perform_reset(&mut self, ends: &[StreamEnd]) {
-        self.inbound.reset_streams(ends);
+    /// Executes a reset of the peer, which this end `wanted` or not.
+    fn perform_reset(&mut self, ends: &[StreamEnd], wanted: bool) {
+        self.inbound.reset_streams(ends, wanted);
         self.report_partial_aborts();
         self.notify_readable();
         let streams = ends.iter().map(|end| end.stream).collect();
@@ -348,8 +369,9 @@ impl Association {
         streams.sort_unstable();
         streams.dedup();
         let all = streams.is_empty();
-        // A stream is reset once: its number may be used again after the first reset.
-        streams.retain(|&stream| !self.reconfig.ours.resets(stream));
+        // A reset of a stream that was not sent yet is the answer as well. If it was, the peer may have
+        // applied it, and ask for the end of the next use of the number.
+        streams.retain(|&stream| !self.reconfig.ours.will_reset(stream));
         if !all && streams.is_empty() {
             return ReconfigResponse::PERFORMED;
         }
@@ -358,8 +380,9 @@ impl Association {
             return ReconfigResponse::DENIED;
         }
         // RFC 6525 §4.4, Result 4: the peer's reset that ours waits for would wait for ours that its request
-        // waits for.
-        if self.reconfig.ours.awaits_reset() {
+        // waits for. If both ends asked at once, the end with the greater tag goes first, and the other
+        // repeats its request behind the answer.
+        if self.reconfig.ours.awaits_reset() && self.tags.local_tag >= self.tags.peer_tag {
             return ReconfigResponse::ALREADY_IN_PROGRESS;
         }
         let ends = self.reconfig.theirs.ends(reset.serial, streams.iter().copied());

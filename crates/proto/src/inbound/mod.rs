@@ -367,11 +367,12 @@ impl Inbound {
     }
 
     /// Restarts the message numbers of these streams from 0 (RFC 6525 §5.2.2), or of all streams if none is
-    /// named. Incomplete messages are discarded, because everything before the reset has arrived.
-    pub(crate) fn reset_streams(&mut self, ends: &[StreamEnd]) {
+    /// named. Incomplete messages are discarded, because everything before the reset has arrived. `wanted`:
+    /// this end has requested the reset.
+    pub(crate) fn reset_streams(&mut self, ends: &[StreamEnd], wanted: bool) {
         // Work is bounded by what is held, not by how many streams there could be.
         let unfinished = if ends.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
-        self.ordering.reset_streams(ends);
+        self.ordering.reset_streams(ends, wanted);
         for stream in ends.iter().map(|end| end.stream).chain(unfinished) {
             let discarded = self.reassembly.forget(stream);
             self.discard(discarded);
@@ -481,18 +482,29 @@ impl Inbound {
         self.ordering.ready.leave(stream);
     }
 
-    /// Returns whether a stream has a reader, or had one since the peer's last end, or a message that waits
-    /// for one.
+    /// Returns whether the ends of these streams may be kept for their readers.
+    pub(crate) fn may_end(&self, ends: &[StreamEnd]) -> bool {
+        self.ordering.ready.may_end(ends.iter().map(|end| end.stream))
+    }
+
+    /// Returns whether a stream has ended without a message, and the application was not notified.
+    pub(crate) fn take_untold_end(&mut self) -> bool {
+        self.ordering.ready.take_untold_end()
+    }
+
+    /// Returns whether a stream has a reader, or had one since the peer's last end, or a message or an end
+    /// that waits for one.
     pub(crate) fn is_taken(&self, stream: u16) -> bool {
         self.ordering.ready.is_claimed(stream) || self.ordering.ready.is_waiting(stream)
     }
 
-    /// Returns the streams of which messages wait for a reader, and of how many uses, which ends separate.
+    /// Returns the streams that wait for a reader, and how many uses of each, which ends separate.
     pub(crate) fn waiting_uses(&self) -> BTreeMap<u16, usize> {
-        self.ordering.ready.waiting().into_iter().map(|(stream, uses)| (stream, uses.count)).collect()
+        self.ordering.ready.waiting().0.into_iter().map(|(stream, uses)| (stream, uses.count)).collect()
     }
 
-    /// Returns the stream of the first message for which `wanted` holds and that has no reader.
+    /// Returns the first stream without a reader that has a message, or has ended without one, and for which
+    /// `wanted` holds.
     pub(crate) fn next_stream(&self, wanted: impl Fn(u16) -> bool) -> Option<u16> {
         self.ordering.ready.next_stream(wanted)
     }

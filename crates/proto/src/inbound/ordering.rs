@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::fault::DataFault;
-use super::ready::{Ready, StreamEnd};
+use super::ready::{Ending, Ready, StreamEnd};
 use crate::message::Message;
 use crate::stream_table::StreamTable;
 
@@ -223,15 +223,21 @@ impl Ordering {
     }
 
     /// Resets these streams to number 0, or all if there is none. Held messages can be read before the ends.
-    pub(super) fn reset_streams(&mut self, ends: &[StreamEnd]) {
+    /// `wanted`: this end has requested the reset.
+    pub(super) fn reset_streams(&mut self, ends: &[StreamEnd], wanted: bool) {
         if ends.is_empty() {
             self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
             let open = self.ready.open();
-            self.ready.end(open.into_iter().map(|stream| StreamEnd { stream, code: None }));
+            let end = |stream| Ending { end: StreamEnd { stream, code: None }, is_known: true };
+            self.ready.end(open.into_iter().map(end));
             return;
         }
+        let streams = &self.streams;
+        let begun = |stream| streams.get(stream).is_some_and(|stream| stream.next > 0);
+        let endings: Vec<Ending> =
+            ends.iter().map(|&end| Ending { end, is_known: wanted || begun(end.stream) }).collect();
         ends.iter().for_each(|end| self.reset(end.stream));
-        self.ready.end(ends.iter().copied());
+        self.ready.end(endings.into_iter());
     }
 
     /// Separates messages of key management from user messages from now on.

@@ -7,6 +7,9 @@ use super::ordering::Arrived;
 use crate::message::Message;
 use crate::rare::{Rare, rare_state};
 
+/// Number of ends without messages that may wait for a reader. The peer's next one is deferred.
+const MAX_BARE_ENDS: usize = 1024;
+
 /// What a stream's reader gets next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamItem<M = Message> {
@@ -43,6 +46,26 @@ pub(super) struct Waiting {
     pub(super) count: usize,
     /// The peer has not ended the last.
     open: bool,
+    /// Some are in the common queue.
+    queued: bool,
+}
+
+impl Waiting {
+    /// Counts the peer's end. Returns whether the use has no message.
+    fn end(&mut self) -> bool {
+        let bare = !core::mem::take(&mut self.open);
+        self.count += usize::from(bare);
+        bare
+    }
+}
+
+/// The end of a use of a stream, as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) end: StreamEnd,
+    /// It ends a use that this end knows: messages of it have arrived, or this end has asked for the end. If
+    /// not, a use without messages ends.
+    pub(super) is_known: bool,
 }
 
 rare_state! {
@@ -56,6 +79,13 @@ rare_state! {
         messages: usize = 0,
         /// Streams whose readers are to be told that there are items.
         untold: Vec<u16> = Vec::new(),
+        /// Ends that nobody has read, without a message before them: of uses without messages, and of those
+        /// that were left. They precede what the common queue holds of their streams.
+        ends: VecDeque<StreamEnd> = VecDeque::new(),
+        /// Nobody was told of the last of these.
+        end_untold: bool = false,
+        /// Streams whose readers left before the peer's end.
+        left: BTreeSet<u16> = BTreeSet::new(),
         discarded: Released = Released { bytes: 0, chunks: 0 },
     }
 }
@@ -142,9 +172,9 @@ impl Ready {
     }
 
     /// Ends these streams behind what has arrived of them.
-    pub(super) fn end(&mut self, ends: impl Iterator<Item = StreamEnd>) {
+    pub(super) fn end(&mut self, endings: impl Iterator<Item = Ending>) {
         let mut unread = None;
-        for end in ends {
+        for Ending { end, is_known } in endings {
             let reader = match self.apart.is_touched() {
                 true => self.apart.of.get_mut(&end.stream).filter(|reader| !reader.ended),
                 false => None,
@@ -158,36 +188,75 @@ impl Ready {
                         self.apart.untold.push(end.stream);
                     }
                 }
-                // Whoever reads the stream later needs an end only behind messages.
                 None => {
-                    let unread = unread.get_or_insert_with(|| self.waiting());
-                    if unread.get_mut(&end.stream).is_some_and(|uses| core::mem::take(&mut uses.open)) {
+                    let unread = unread.get_or_insert_with(|| self.waiting().0);
+                    let uses = unread.entry(end.stream).or_default();
+                    if uses.open {
+                        uses.end();
                         self.common.push_back(StreamItem::End(end));
+                    } else if !is_known || self.is_left(end.stream) {
+                        uses.end();
+                        self.apart.left.remove(&end.stream);
+                        if uses.queued {
+                            self.common.push_back(StreamItem::End(end));
+                        } else {
+                            self.apart.ends.push_back(end);
+                        }
+                        self.apart.end_untold = true;
                     }
                 }
             }
         }
     }
 
-    /// Returns the streams in the common queue.
-    pub(super) fn waiting(&self) -> BTreeMap<u16, Waiting> {
+    /// Returns whether the ends of these streams may be kept: a peer that ends streams without sending on
+    /// them must not fill the memory.
+    pub(super) fn may_end(&self, streams: impl Iterator<Item = u16>) -> bool {
+        if self.common.len() + self.apart.ends.len() < MAX_BARE_ENDS {
+            return true;
+        }
+        let (waiting, bare) = self.waiting();
+        let has_use = |stream| {
+            self.apart.of.get(&stream).is_some_and(|reader| !reader.ended)
+                || waiting.get(&stream).is_some_and(|uses| uses.open)
+        };
+        bare < MAX_BARE_ENDS || streams.into_iter().all(has_use)
+    }
+
+    /// Returns whether the stream's last reader left before the peer's end.
+    fn is_left(&self, stream: u16) -> bool {
+        self.apart.is_touched() && self.apart.left.contains(&stream)
+    }
+
+    /// Returns the streams that wait for readers, and the number of uses without messages.
+    pub(super) fn waiting(&self) -> (BTreeMap<u16, Waiting>, usize) {
         let mut waiting: BTreeMap<u16, Waiting> = BTreeMap::new();
+        let mut bare = 0;
+        for end in &self.apart.ends {
+            bare += usize::from(waiting.entry(end.stream).or_default().end());
+        }
         for item in &self.common {
             match item {
                 StreamItem::Message(arrived) => {
                     let uses = waiting.entry(arrived.message.stream).or_default();
                     uses.count += usize::from(!core::mem::replace(&mut uses.open, true));
+                    uses.queued = true;
                 }
-                StreamItem::End(end) => waiting.entry(end.stream).or_default().open = false,
+                StreamItem::End(end) => {
+                    let uses = waiting.entry(end.stream).or_default();
+                    bare += usize::from(uses.end());
+                    uses.queued = true;
+                }
             }
         }
-        waiting
+        (waiting, bare)
     }
 
     /// Returns the streams that a reset of all streams ends here.
     pub(super) fn open(&self) -> BTreeSet<u16> {
-        let waiting = self.waiting().into_iter();
+        let waiting = self.waiting().0.into_iter();
         let mut open: BTreeSet<u16> = waiting.filter(|(_, uses)| uses.open).map(|(of, _)| of).collect();
+        open.extend(&self.apart.left);
         open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
         open
     }
@@ -198,19 +267,32 @@ impl Ready {
         if self.apart.of.contains_key(&stream) {
             return false;
         }
+        let apart = &mut *self.apart;
         let mut reader = Reader::default();
         let is_of = |item: &StreamItem<Arrived>| match item {
             StreamItem::Message(arrived) => arrived.message.stream == stream,
             StreamItem::End(end) => end.stream == stream,
         };
-        if self.common.iter().any(is_of) {
+        apart.left.remove(&stream);
+        let first = apart.ends.iter().position(|end| end.stream == stream);
+        if let Some(end) = first.and_then(|first| apart.ends.remove(first)) {
+            reader.ended = true;
+            reader.items.push_back(StreamItem::End(end));
+        } else if self.common.iter().any(is_of) {
+            let mut is_first = true;
             for item in core::mem::take(&mut self.common) {
-                if reader.ended || !is_of(&item) {
-                    self.common.push_back(item);
-                    continue;
+                match item {
+                    item if !is_of(&item) => self.common.push_back(item),
+                    item if !reader.ended => {
+                        reader.ended = matches!(item, StreamItem::End(_));
+                        reader.items.push_back(item);
+                    }
+                    StreamItem::End(end) if is_first => apart.ends.push_back(end),
+                    item => {
+                        is_first = false;
+                        self.common.push_back(item);
+                    }
                 }
-                reader.ended = matches!(item, StreamItem::End(_));
-                reader.items.push_back(item);
             }
             self.skip_ends();
         }
@@ -239,11 +321,23 @@ impl Ready {
     /// Takes the reader of a stream away. What it has not read, and what arrives later, is for the others.
     pub(super) fn leave(&mut self, stream: u16) {
         let apart = &mut *self.apart;
-        if let Some(reader) = apart.of.remove(&stream) {
-            apart.messages -= messages(&reader.items);
-            reader.items.into_iter().rev().for_each(|item| self.common.push_front(item));
-            self.skip_ends();
+        let Some(mut reader) = apart.of.remove(&stream) else { return };
+        apart.messages -= messages(&reader.items);
+        if !reader.ended {
+            apart.left.insert(stream);
         }
+        if let [StreamItem::End(end)] = *reader.items.make_contiguous() {
+            apart.ends.push_front(end);
+            return;
+        }
+        if !reader.items.is_empty() {
+            // Later ends follow it.
+            let later = apart.ends.iter().filter(|end| end.stream == stream);
+            reader.items.extend(later.map(|&end| StreamItem::End(end)));
+            apart.ends.retain(|end| end.stream != stream);
+        }
+        reader.items.into_iter().rev().for_each(|item| self.common.push_front(item));
+        self.skip_ends();
     }
 
     /// Returns whether a stream has a reader, or had one whose end has not come.
@@ -251,22 +345,25 @@ impl Ready {
         self.apart.of.contains_key(&stream)
     }
 
-    /// Returns whether a message of the stream waits for a reader.
+    /// Returns whether a message of the stream, or its end alone, waits for a reader.
     pub(super) fn is_waiting(&self, stream: u16) -> bool {
+        if self.apart.ends.iter().any(|end| end.stream == stream) {
+            return true;
+        }
         let is_of =
             |item: &StreamItem<Arrived>| matches!(item, StreamItem::Message(m) if m.message.stream == stream);
         self.common.iter().any(is_of)
     }
 
-    /// Returns the first stream without a reader that has a message and for which `wanted` holds.
+    /// Returns the first stream without a reader that has a message, or has ended without one, and for which
+    /// `wanted` holds.
     pub(super) fn next_stream(&self, wanted: impl Fn(u16) -> bool) -> Option<u16> {
-        self.common.iter().find_map(|item| match item {
-            StreamItem::Message(arrived) => {
-                let stream = arrived.message.stream;
-                (wanted(stream) && !self.is_claimed(stream)).then_some(stream)
-            }
+        let messages = self.common.iter().filter_map(|item| match item {
+            StreamItem::Message(arrived) => Some(arrived.message.stream),
             StreamItem::End(_) => None,
-        })
+        });
+        let ends = self.apart.ends.iter().map(|end| end.stream);
+        ends.chain(messages).find(|&stream| wanted(stream) && !self.is_claimed(stream))
     }
 
     /// Returns the next item of a stream with a reader.
@@ -285,23 +382,43 @@ impl Ready {
     /// Returns the next message of a stream without a reader.
     #[inline]
     pub(super) fn read(&mut self) -> Option<Arrived> {
-        match self.common.pop_front()? {
-            StreamItem::Message(arrived) => {
+        match self.common.pop_front() {
+            Some(StreamItem::Message(arrived)) => {
                 if matches!(self.common.front(), Some(StreamItem::End(_))) {
                     self.skip_ends();
                 }
                 Some(arrived)
             }
-            // None is the first.
-            StreamItem::End(_) => None,
+            // No end is the first.
+            Some(StreamItem::End(_)) | None => {
+                self.forget_ends();
+                None
+            }
         }
     }
 
-    /// Drops ends before the first message: nobody can read the streams' messages any more.
+    /// Drops ends before the first message: nobody can read the streams' messages any more. Those of streams
+    /// that were left are kept for the next reader.
     fn skip_ends(&mut self) {
-        while matches!(self.common.front(), Some(StreamItem::End(_))) {
+        while let Some(&StreamItem::End(end)) = self.common.front() {
             self.common.pop_front();
+            if self.is_left(end.stream) {
+                self.apart.left.remove(&end.stream);
+                self.apart.ends.push_back(end);
+            }
         }
+    }
+
+    /// Drops the kept ends if they are many, and all messages were read here: nobody takes streams.
+    fn forget_ends(&mut self) {
+        if self.apart.is_touched() && self.apart.ends.len() > MAX_BARE_ENDS / 2 {
+            self.apart.ends.clear();
+        }
+    }
+
+    /// Returns whether an end was kept of which nobody was told.
+    pub(super) fn take_untold_end(&mut self) -> bool {
+        self.apart.is_touched() && core::mem::take(&mut self.apart.end_untold)
     }
 
     /// Takes all that readers have not read: their streams and items.
@@ -382,8 +499,14 @@ mod tests {
         ready.push_back(Arrived { message, number: 0, chunks: 1 });
     }
 
+    /// Ends uses of which messages were delivered.
     fn end(ready: &mut Ready, streams: &[u16]) {
-        ready.end(streams.iter().map(|&stream| StreamEnd { stream, code: None }));
+        end_with(ready, streams, true);
+    }
+
+    fn end_with(ready: &mut Ready, streams: &[u16], is_known: bool) {
+        let end = |&stream| Ending { end: StreamEnd { stream, code: None }, is_known };
+        ready.end(streams.iter().map(end));
     }
 
     /// Reads all that the reader of a stream gets: lengths of messages, and 0 for an end.
@@ -518,5 +641,70 @@ mod tests {
         end(&mut ready, &[2]);
         push(&mut ready, 5, 1);
         assert_eq!(ready.open(), BTreeSet::from([1, 5]));
+    }
+
+    #[test]
+    fn a_use_without_messages_waits_for_its_reader() {
+        let mut ready = Ready::default();
+        end_with(&mut ready, &[4], false);
+        assert!(ready.take_untold_end() && !ready.take_untold_end());
+        assert!(!ready.is_readable() && !ready.has_unclaimed(), "no message");
+        assert_eq!((ready.next_stream(|_| true), ready.is_waiting(4)), (Some(4), true));
+        // Later uses of the number, one without messages between two with.
+        push(&mut ready, 4, 7);
+        end(&mut ready, &[4]);
+        end_with(&mut ready, &[4], false);
+        push(&mut ready, 4, 9);
+        end(&mut ready, &[4]);
+        assert_eq!(ready.waiting().0[&4].count, 4);
+        for expected in [&[0][..], &[7, 0], &[0], &[9, 0]] {
+            assert_eq!(ready.next_stream(|_| true), Some(4));
+            assert!(ready.claim(4));
+            assert_eq!(read(&mut ready, 4), expected);
+            assert!(ready.release(4));
+        }
+        assert_eq!((ready.next_stream(|_| true), ready.waiting().0.len()), (None, 0));
+        // An end that this end has asked for concerns no new use.
+        end(&mut ready, &[4]);
+        assert_eq!(ready.next_stream(|_| true), None);
+    }
+
+    #[test]
+    fn the_end_of_a_stream_that_was_left_is_kept_for_the_next_reader() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(3));
+        push(&mut ready, 3, 1);
+        assert_eq!(read(&mut ready, 3), [1]);
+        ready.leave(3);
+        end(&mut ready, &[3]);
+        end(&mut ready, &[3]);
+        assert!(ready.claim(3));
+        ready.leave(3);
+        assert!(ready.claim(3));
+        assert_eq!(read(&mut ready, 3), [0], "once, and again if nobody read it");
+        assert!(ready.release(3));
+        // Behind messages that others read.
+        assert!(ready.claim(3));
+        ready.leave(3);
+        push(&mut ready, 3, 1);
+        end(&mut ready, &[3]);
+        assert_eq!(rest(&mut ready), [3]);
+        assert!(ready.claim(3));
+        assert_eq!(read(&mut ready, 3), [0]);
+    }
+
+    #[test]
+    fn ends_without_messages_are_bounded() {
+        let mut ready = Ready::default();
+        push(&mut ready, 7, 1);
+        for stream in 0..MAX_BARE_ENDS as u16 {
+            assert!(ready.may_end([stream].into_iter()));
+            end_with(&mut ready, &[8 + stream], false);
+        }
+        assert!(!ready.may_end([3000].into_iter()) && ready.may_end([7].into_iter()));
+        assert!(ready.claim(8) && ready.may_end([3000].into_iter()));
+        // A program that reads messages only takes no streams.
+        assert_eq!(rest(&mut ready), [7]);
+        assert_eq!(ready.next_stream(|_| true), None);
     }
 }

@@ -183,7 +183,6 @@ impl Outstanding {
         Some((tsn, chunk))
     }
 
-    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (LongTsn, &Chunk)> {
         self.chunks.iter().enumerate().map(|(i, chunk)| (self.first + i as u64, chunk))
     }

@@ -37,7 +37,7 @@ mod tlp;
 mod untimed;
 mod zero_window;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use msctp_units::{Span, Time};
 use msctp_wire::Tsn;
@@ -366,6 +366,18 @@ impl Outbound {
     /// Returns the number of messages of a stream that are not completely sent.
     pub(crate) fn unsent_on(&self, stream: u16) -> usize {
         self.queue.len_of(stream)
+    }
+
+    /// Removes the streams of whose first message since their last reset (RFC 6525 §5.1.2) nothing is queued
+    /// and nothing is in flight.
+    pub(crate) fn retain_undelivered(&self, streams: &mut BTreeSet<u16>) {
+        if streams.is_empty() {
+            return;
+        }
+        let firsts =
+            self.sent.iter().filter(|(_, chunk)| chunk.piece.mid == 0 && chunk.fate.is_outstanding());
+        let in_flight: BTreeSet<u16> = firsts.map(|(_, chunk)| chunk.piece.stream).collect();
+        streams.retain(|stream| self.queue.has_first(*stream) || in_flight.contains(stream));
     }
 
     /// Returns true once after a message was rejected and half of the send buffer has become free.

@@ -364,6 +364,15 @@ impl SendQueue {
         urgent + self.queue_of(number).map_or(0, |stream_queue| stream_queue.messages.len())
     }
 
+    /// Returns whether the first ordered message of a stream since its last reset is queued, or its rest.
+    pub(super) fn has_first(&self, number: u16) -> bool {
+        match self.next_ordered(number) {
+            0 => self.len_of(number) > 0,
+            1 => self.is_begun(number),
+            _ => false,
+        }
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.messages == 0

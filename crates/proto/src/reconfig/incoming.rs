@@ -1,7 +1,7 @@
 //! Requests of the peer (RFC 6525 §5.2): applied once, and answered again if retransmitted. Does not touch
 //! streams or packets.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use msctp_wire::param::StreamCode;
 use msctp_wire::{ReconfigSerial, Tsn};
@@ -32,6 +32,8 @@ pub(crate) struct Deferred {
     pub(crate) serial: ReconfigSerial,
     pub(crate) last_tsn: Tsn,
     pub(crate) ends: Vec<StreamEnd>,
+    /// It answers a request of this end.
+    pub(crate) wanted: bool,
 }
 
 /// The peer's requests.
@@ -93,7 +95,7 @@ impl Incoming {
         }
     }
 
-    /// Returns the streams of a request with their codes.
+    /// Returns the streams of a request with their codes, each once.
     pub(crate) fn ends(
         &mut self,
         serial: ReconfigSerial,
@@ -105,6 +107,8 @@ impl Incoming {
         };
         let codes = codes.map_or(Vec::new(), |(_, codes)| codes);
         let code_of = |stream| codes.iter().find(|one| one.stream == stream).map(|one| one.code);
+        let mut seen = BTreeSet::new();
+        let streams = streams.filter(|&stream| seen.insert(stream));
         streams.map(|stream| StreamEnd { stream, code: code_of(stream) }).collect()
     }
 
@@ -118,12 +122,17 @@ impl Incoming {
         self.past.deferred.is_some()
     }
 
-    /// Returns the deferred reset once all data up to its last TSN has arrived.
-    pub(crate) fn take_deferred(&mut self, cum_tsn_ack: Tsn) -> Option<Deferred> {
+    /// Returns the deferred reset once all data up to its last TSN has arrived and its ends may be kept.
+    pub(crate) fn take_deferred(
+        &mut self,
+        cum_tsn_ack: Tsn,
+        may_end: impl FnOnce(&[StreamEnd]) -> bool,
+    ) -> Option<Deferred> {
         if !self.has_deferred() {
             return None;
         }
-        self.past.deferred.take_if(|deferred| deferred.last_tsn.precedes_or_is(cum_tsn_ack))
+        let is_due = |due: &mut Deferred| due.last_tsn.precedes_or_is(cum_tsn_ack) && may_end(&due.ends);
+        self.past.deferred.take_if(is_due)
     }
 }
 
@@ -153,9 +162,10 @@ mod tests {
         let mut theirs = Incoming::new(Tsn::new(5));
         let ends = vec![StreamEnd { stream: 3, code: None }];
         let serial = ReconfigSerial::new(5);
-        theirs.defer(Deferred { serial, last_tsn: Tsn::new(0), ends: ends.clone() });
-        assert_eq!(theirs.take_deferred(Tsn::new(u32::MAX)), None);
-        assert!(theirs.take_deferred(Tsn::new(0)).is_some_and(|deferred| deferred.ends == ends));
+        theirs.defer(Deferred { serial, last_tsn: Tsn::new(0), ends: ends.clone(), wanted: false });
+        assert_eq!(theirs.take_deferred(Tsn::new(u32::MAX), |_| true), None);
+        assert_eq!(theirs.take_deferred(Tsn::new(0), |_| false), None);
+        assert!(theirs.take_deferred(Tsn::new(0), |_| true).is_some_and(|deferred| deferred.ends == ends));
         assert!(!theirs.has_deferred());
     }
 

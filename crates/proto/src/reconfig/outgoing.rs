@@ -36,6 +36,15 @@ struct Waiting {
     response_to: Option<ReconfigSerial>,
 }
 
+impl Waiting {
+    fn resets(&self, stream: u16) -> bool {
+        match &self.request {
+            StreamRequest::ResetOutgoing(streams) => streams.is_empty() || streams.contains(&stream),
+            _ => false,
+        }
+    }
+}
+
 /// An answered request, to be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
@@ -59,6 +68,10 @@ rare_state! {
         path: Option<PathId> = None,
         /// True if the current request was sent at least once, so that the peer may have applied it.
         asked: bool = false,
+        /// The timer expires before T-reconfig would.
+        early: bool = false,
+        /// The peer's last request when the current reset began.
+        after: Option<ReconfigSerial> = None,
     }
 }
 
@@ -97,10 +110,13 @@ impl Outgoing {
 
     /// Returns whether a request resets this stream of this end.
     pub(crate) fn resets(&self, stream: u16) -> bool {
-        self.requests.waiting.iter().any(|waiting| match &waiting.request {
-            StreamRequest::ResetOutgoing(streams) => streams.is_empty() || streams.contains(&stream),
-            _ => false,
-        })
+        self.requests.waiting.iter().any(|waiting| waiting.resets(stream))
+    }
+
+    /// Returns whether a request that was not sent yet resets this stream of this end.
+    pub(crate) fn will_reset(&self, stream: u16) -> bool {
+        let unsent = self.requests.waiting.iter().skip(usize::from(self.requests.asked));
+        unsent.into_iter().any(|waiting| waiting.resets(stream))
     }
 
     /// Returns the codes of the current request.
@@ -117,10 +133,12 @@ impl Outgoing {
         (self.serial, self.requests.waiting.front().and_then(|waiting| waiting.response_to))
     }
 
-    /// Records that the request was sent on this path. It is retransmitted at `until`.
-    pub(crate) fn on_sent(&mut self, path: PathId, until: Time) {
+    /// Records that the request was sent on this path. It is retransmitted at `until`; `early`: before
+    /// T-reconfig would expire.
+    pub(crate) fn on_sent(&mut self, path: PathId, until: Time, early: bool) {
         let requests = &mut *self.requests;
         (requests.step, requests.path, requests.timer) = (Step::Sent, Some(path), Some(until));
+        requests.early = early;
         requests.asked = true;
     }
 
@@ -149,7 +167,7 @@ impl Outgoing {
         }
         let requests = &mut *self.requests;
         (requests.timer, requests.step) = (None, Step::Due);
-        requests.path
+        requests.path.filter(|_| !core::mem::take(&mut requests.early))
     }
 
     /// Handles the peer's answer. Returns `None` if it answers another request, or the request is still in
@@ -166,23 +184,56 @@ impl Outgoing {
                 self.requests.path = None;
                 return None;
             }
+            // §4.4: both ends asked for each other's resets, and the peer goes first
+            ReconfigResponse::ALREADY_IN_PROGRESS if self.has_yielded() => {
+                if let Some(own) = self.requests.waiting.pop_front() {
+                    self.requests.waiting.push_back(own);
+                    self.begin_next();
+                }
+                return None;
+            }
             result => ReconfigOutcome::Failed(result),
         };
         self.settle(outcome)
     }
 
-    /// Handles the peer's Outgoing SSN Reset Request that answers an Incoming one of this end (§5.2.2).
-    pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
-        if self.awaits_reset() && response_to == self.serial {
-            self.settle(ReconfigOutcome::Performed)
-        } else {
-            None
-        }
+    /// Handles the peer's Outgoing SSN Reset Request, which may answer an Incoming one of this end (§5.2.2).
+    /// One that answers none names the last request as well (§4.1): the streams must be those asked for.
+    pub(crate) fn on_reset(
+        &mut self,
+        response_to: ReconfigSerial,
+        mut streams: impl ExactSizeIterator<Item = u16>,
+    ) -> Option<Settled> {
+        let (StreamRequest::ResetIncoming(asked), Step::Sent | Step::Due) = self.current()? else {
+            return None;
+        };
+        let answers = match &asked[..] {
+            [] => streams.len() == 0,
+            asked => streams.len() > 0 && streams.all(|stream| asked.contains(&stream)),
+        };
+        if answers && response_to == self.serial { self.settle(ReconfigOutcome::Performed) } else { None }
+    }
+
+    /// Begins an outgoing reset. `last`: the peer's last request. Requests that arrive later have answers of
+    /// their own.
+    pub(crate) fn begin_reset(&mut self, last: ReconfigSerial) {
+        (self.requests.step, self.requests.after) = (Step::Quieting, Some(last));
+    }
+
+    /// Returns the Re-configuration Response Sequence Number of the current reset (RFC 6525 §4.1), the same
+    /// in each retransmission.
+    pub(crate) fn response_to(&self) -> Option<ReconfigSerial> {
+        self.numbers().1.or(self.requests.after)
     }
 
     /// Returns whether a reset of the peer's streams answers the current request.
     pub(crate) fn awaits_reset(&self) -> bool {
         matches!(self.current(), Some((StreamRequest::ResetIncoming(_), Step::Sent | Step::Due)))
+    }
+
+    /// Returns whether the answer to a request of the peer waits for the peer's reset.
+    fn has_yielded(&self) -> bool {
+        self.awaits_reset() && self.requests.waiting.get(1).is_some_and(|next| next.response_to.is_some())
     }
 
     /// Returns whether the current request was sent, so that the peer may have applied it.
@@ -218,10 +269,16 @@ impl Outgoing {
 
     fn settle(&mut self, outcome: ReconfigOutcome) -> Option<Settled> {
         let Waiting { request, .. } = self.requests.waiting.pop_front()?;
+        self.begin_next();
+        Some(Settled { request, outcome })
+    }
+
+    /// Gives the next request the next number.
+    fn begin_next(&mut self) {
         self.serial = self.serial.next();
         let requests = &mut *self.requests;
         (requests.step, requests.timer, requests.path, requests.asked) = (Step::Queued, None, None, false);
-        Some(Settled { request, outcome })
+        requests.after = None;
     }
 }
 
@@ -240,12 +297,12 @@ mod tests {
         assert!(ours.push(StreamRequest::AddIncoming(3), None));
         assert_eq!(ours.on_response(&response(u32::MAX, 1)), None, "not sent yet");
         let at = Time::from_nanos(1000);
-        ours.on_sent(PathId::new(0), at);
+        ours.on_sent(PathId::new(0), at, false);
         assert_eq!(ours.on_response(&response(0, 1)), None, "another number");
         assert_eq!(ours.handle_timeout(Time::from_nanos(999)), None);
         assert_eq!(ours.handle_timeout(at), Some(PathId::new(0)));
         assert_eq!(ours.current(), Some((&StreamRequest::AddOutgoing(2), Step::Due)));
-        ours.on_sent(PathId::new(0), at);
+        ours.on_sent(PathId::new(0), at, false);
         assert_eq!(ours.on_response(&response(u32::MAX, ReconfigResponse::IN_PROGRESS)), None);
         assert_eq!(ours.handle_timeout(at), None, "repeated, and nobody's error");
         assert_eq!(ours.current().map(|(_, step)| step), Some(Step::Due));
@@ -264,7 +321,7 @@ mod tests {
         assert!(!ours.push(StreamRequest::AddOutgoing(99), None));
         let mut ours = Outgoing::new(Tsn::new(1));
         ours.push(StreamRequest::AddOutgoing(1), None);
-        ours.on_sent(PathId::new(0), Time::ZERO);
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
         ours.push(StreamRequest::AddOutgoing(2), None);
         ours.push(StreamRequest::ResetOutgoing(vec![4]), Some(ReconfigSerial::new(9)));
         ours.on_response(&response(1, 0)).unwrap();
@@ -275,9 +332,52 @@ mod tests {
     fn an_outgoing_reset_of_the_peer_answers_an_incoming_one_of_ours() {
         let mut ours = Outgoing::new(Tsn::new(7));
         ours.push(StreamRequest::ResetIncoming(vec![1]), None);
-        assert_eq!(ours.on_reset_in_answer(ReconfigSerial::new(7)), None, "not asked yet");
-        ours.on_sent(PathId::new(0), Time::ZERO);
-        assert_eq!(ours.on_reset_in_answer(ReconfigSerial::new(6)), None);
-        assert!(ours.on_reset_in_answer(ReconfigSerial::new(7)).is_some());
+        let answer = |ours: &mut Outgoing, to, streams: &[u16]| {
+            ours.on_reset(ReconfigSerial::new(to), streams.iter().copied()).is_some()
+        };
+        assert!(!answer(&mut ours, 7, &[1]), "not asked yet");
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
+        for (to, streams) in [(6, &[1][..]), (7, &[2]), (7, &[1, 2]), (7, &[])] {
+            assert!(!answer(&mut ours, to, streams), "{to} {streams:?}");
+        }
+        assert!(answer(&mut ours, 7, &[1]));
+        ours.push(StreamRequest::ResetIncoming(vec![]), None);
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
+        assert!(!answer(&mut ours, 8, &[1]) && answer(&mut ours, 8, &[]));
+    }
+
+    #[test]
+    fn a_request_that_the_peer_rejects_for_its_own_follows_the_answer() {
+        let at = ReconfigSerial::new;
+        let mut ours = Outgoing::new(Tsn::new(7));
+        ours.push(StreamRequest::ResetIncoming(vec![1]), None);
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
+        ours.push(StreamRequest::ResetOutgoing(vec![2]), Some(at(30)));
+        assert_eq!(ours.on_response(&response(7, ReconfigResponse::ALREADY_IN_PROGRESS)), None);
+        assert_eq!(ours.numbers(), (at(8), Some(at(30))));
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
+        assert!(ours.on_response(&response(8, ReconfigResponse::PERFORMED)).is_some());
+        assert_eq!(ours.current(), Some((&StreamRequest::ResetIncoming(vec![1]), Step::Queued)));
+        // Without a request of the peer it is the caller's to repeat.
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
+        let settled = ours.on_response(&response(9, ReconfigResponse::ALREADY_IN_PROGRESS)).unwrap();
+        assert_eq!(settled.outcome, ReconfigOutcome::Failed(4));
+    }
+
+    /// RFC 6525 §4.1: "the next expected Re-configuration Request Sequence Number of the peer minus 1", at
+    /// the time of the request: a retransmission must not seem to answer what the peer asked since.
+    #[test]
+    fn a_retransmitted_reset_answers_no_later_request() {
+        let mut ours = Outgoing::new(Tsn::new(7));
+        ours.push(StreamRequest::ResetOutgoing(vec![1]), None);
+        ours.begin_reset(ReconfigSerial::new(30));
+        assert!(ours.will_reset(1));
+        ours.on_sent(PathId::new(0), Time::from_nanos(10), true);
+        assert!(ours.resets(1) && !ours.will_reset(1), "the peer may have applied it");
+        assert_eq!(ours.handle_timeout(Time::from_nanos(10)), None, "early: no error of the path");
+        assert_eq!(ours.response_to(), Some(ReconfigSerial::new(30)));
+        ours.on_sent(PathId::new(0), Time::from_nanos(20), false);
+        assert_eq!(ours.handle_timeout(Time::from_nanos(20)), Some(PathId::new(0)));
+        assert_eq!(ours.response_to(), Some(ReconfigSerial::new(30)));
     }
 }

@@ -272,3 +272,102 @@ fn a_reset_follows_its_data_without_a_delayed_sack() {
         assert_eq!(outcomes(&mut pair, Side::A), [ReconfigOutcome::Performed], "lost: {lost}");
     }
 }
+
+/// §4.4, Result 4: both ends ask for each other's resets at once. The end with the greater tag goes first.
+#[test]
+fn both_ends_ask_for_each_others_ends_at_once() {
+    for lost in [None, Some(Side::A), Some(Side::B)] {
+        let mut pair = logged(Config::default());
+        for (side, text) in [(Side::A, "a"), (Side::B, "b")] {
+            send(&mut pair, side, 1, text);
+        }
+        pair.run_for(Span::from_secs(1));
+        if let Some(side) = lost {
+            pair.drop_first(side, 130, 1);
+        }
+        for side in [Side::A, Side::B] {
+            ask(&mut pair, side, StreamRequest::ResetIncoming(vec![1]));
+        }
+        for side in [Side::A, Side::B] {
+            // Its own request, and the reset that answers the other's.
+            answered(&mut pair, side, 2);
+            assert_eq!(
+                outcomes(&mut pair, side),
+                [ReconfigOutcome::Performed; 2],
+                "{side:?}, lost: {lost:?}"
+            );
+            assert!(
+                pair.host(side).saw(|event| *event == Event::Streams(StreamEvent::IncomingReset(vec![1])))
+            );
+        }
+    }
+}
+
+/// A stream that ends before anything was sent on it is accepted all the same; one whose end this end has
+/// requested is not.
+#[test]
+fn a_stream_that_ends_without_a_message_is_reported() {
+    let mut pair = logged(Config::default());
+    let next = |pair: &mut Pair| pair.with(Side::B, |b, _| b.next_stream(|_| true)).unwrap();
+    assert_eq!(next(&mut pair), None);
+    pair.b.events.clear();
+    ask(&mut pair, Side::A, StreamRequest::ResetOutgoing(vec![4]));
+    answered(&mut pair, Side::A, 1);
+    assert!(pair.b.saw(|event| *event == Event::Readable));
+    assert_eq!(next(&mut pair), Some(4));
+    pair.with(Side::B, |b, now| {
+        assert!(b.claim_stream(4));
+        assert!(matches!(b.recv_on(4), Ok(Some(msctp_proto::StreamItem::End(end))) if end.stream == 4));
+        assert!(b.release_stream(now, 4));
+    });
+    ask(&mut pair, Side::B, StreamRequest::ResetIncoming(vec![4]));
+    answered(&mut pair, Side::B, 1);
+    assert_eq!(next(&mut pair), None);
+}
+
+/// A peer that ends more streams than are taken has to wait, and loses none.
+#[test]
+fn ends_of_untaken_streams_wait_for_room() {
+    let streams: u16 = 2000;
+    let mut pair = logged(Config { outbound_streams: streams, ..Config::default() });
+    for from in (0..streams).step_by(192) {
+        let named = (from..streams.min(from + 192)).collect();
+        ask(&mut pair, Side::A, StreamRequest::ResetOutgoing(named));
+    }
+    pair.run_for(Span::from_secs(10));
+    assert!(outcomes(&mut pair, Side::A).len() < 11);
+    let mut taken = 0;
+    for _ in 0..30 {
+        pair.with(Side::B, |b, now| {
+            while let Some(stream) = b.next_stream(|_| true).unwrap() {
+                assert_eq!(stream, taken);
+                assert!(b.claim_stream(stream) && b.release_stream(now, stream));
+                taken += 1;
+            }
+        });
+        pair.run_for(Span::from_secs(2));
+    }
+    assert_eq!((taken, outcomes(&mut pair, Side::A)), (streams, vec![ReconfigOutcome::Performed; 11]));
+}
+
+/// What the peer may not know of: a stream whose first message is queued, or was lost.
+#[test]
+fn a_stream_is_undelivered_until_its_first_message_is_acknowledged() {
+    let mut pair = logged(Config::default());
+    let undelivered = |pair: &mut Pair| {
+        pair.with(Side::A, |a, _| a.undelivered([1, 2, 3].into_iter().collect()))
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(undelivered(&mut pair), [0; 0]);
+    pair.drop_first(Side::A, 0, 1);
+    send(&mut pair, Side::A, 1, "lost");
+    assert_eq!(undelivered(&mut pair), [1], "queued or in flight");
+    pair.run_for(Span::from_millis(100));
+    send(&mut pair, Side::A, 2, "later");
+    pair.run_for(Span::from_millis(400));
+    assert_eq!(undelivered(&mut pair), [1]);
+    pair.run_for(Span::from_secs(10));
+    send(&mut pair, Side::A, 1, "more");
+    assert_eq!(undelivered(&mut pair), [0; 0]);
+}
