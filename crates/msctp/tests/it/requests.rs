@@ -1,12 +1,17 @@
 //! Requests and answers on streams of their own, as programs make them: abandoned at any moment, dropped in
 //! any order, more than there are numbers.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
-use msctp::{Association, Config, Endpoint, FinishError, Peer, StreamReset};
+use msctp::{
+    Association, Config, Endpoint, FinishError, Peer, Span, StreamError, StreamRequest, StreamReset,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -269,4 +274,134 @@ async fn a_stream_that_is_left_open_goes_on_as_messages() {
     a.send_bytes(3, "written later").await.unwrap();
     assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "written later");
     assert!(a.stream(3).is_ok(), "and it can be taken again");
+}
+
+/// The data leaves after the call: its end must not wait for the SACK. On a slow machine at least one of the
+/// calls is faster than that.
+#[tokio::test]
+async fn an_end_does_not_wait_for_a_delayed_sack() {
+    let delay = Duration::from_millis(500);
+    let Pair { a, b, _ends } = pair(Config { sack_delay: Span::from_millis(500), ..Config::default() }).await;
+    serve(&b, &Arc::new(AtomicBool::new(true)));
+    let mut fastest = Duration::MAX;
+    for number in 0..10 {
+        let begin = Instant::now();
+        call(&a, number).await;
+        fastest = fastest.min(begin.elapsed());
+    }
+    assert!(fastest < delay / 2, "{fastest:?}");
+}
+
+/// Returns whether a future that waits is ready now.
+async fn poll_once<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
+    poll_fn(|cx| {
+        Poll::Ready(match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn free_numbers_go_to_those_that_wait_first() {
+    let Pair { a, b: _b, _ends } = pair(Config::default()).await;
+    let mut held: Vec<_> = (0..5).map(|_| a.try_open_stream().unwrap()).collect();
+    let mut waiters: Vec<_> = (0..4).map(|_| Box::pin(a.open_stream())).collect();
+    for waiter in &mut waiters {
+        assert!(poll_once(waiter).await.is_none());
+    }
+    held.pop();
+    assert!(matches!(a.try_open_stream(), Err(StreamError::NoneFree(_))), "the number is promised");
+    assert!(poll_once(&mut waiters[1]).await.is_none(), "another is first");
+    // The first gives up after it was woken: its turn is the next one's.
+    drop(waiters.remove(0));
+    let second = soon(waiters.remove(0)).await.unwrap();
+    held.clear();
+    drop(waiters.remove(1));
+    let third = soon(waiters.remove(0)).await.unwrap();
+    assert_ne!(second.number(), third.number());
+    assert!(a.try_open_stream().is_ok(), "nobody waits");
+}
+
+#[tokio::test]
+async fn a_request_without_data_is_accepted() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    for round in 0..20_u32 {
+        let mut ours = soon(a.open_stream()).await.unwrap();
+        let mut got = Vec::new();
+        let mut theirs = if round % 2 == 0 {
+            soon(ours.finish()).await.unwrap();
+            let mut theirs = soon(b.accept_stream()).await.unwrap().unwrap();
+            assert_eq!(soon(theirs.read_to_end(&mut got)).await.unwrap(), 0);
+            theirs.write_u32(round).await.unwrap();
+            assert_eq!(soon(ours.read_u32()).await.unwrap(), round);
+            theirs
+        } else {
+            let (send, recv) = ours.into_split();
+            send.reset(round);
+            let mut theirs = soon(b.accept_stream()).await.unwrap().unwrap();
+            let error = soon(theirs.read_to_end(&mut got)).await.unwrap_err();
+            let reset = error.get_ref().and_then(|error| error.downcast_ref::<StreamReset>());
+            assert_eq!(reset, Some(&StreamReset { code: round }));
+            drop(recv);
+            theirs
+        };
+        let _ = soon(theirs.finish()).await;
+    }
+    // The sending half alone ends as well.
+    let (send, mut recv) = soon(a.open_stream()).await.unwrap().into_split();
+    drop(send);
+    let mut theirs = soon(b.accept_stream()).await.unwrap().unwrap();
+    theirs.write_all(b"x").await.unwrap();
+    drop(theirs);
+    let mut got = Vec::new();
+    assert_eq!(soon(recv.read_to_end(&mut got)).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_that_was_left_open_ends_with_its_last_handle() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    let mut ours = a.stream(3).unwrap();
+    ours.write_all(b"one").await.unwrap();
+    ours.leave_open();
+    let mut theirs = b.stream(3).unwrap();
+    let mut got = [0; 3];
+    soon(theirs.read_exact(&mut got)).await.unwrap();
+    theirs.leave_open();
+    drop(a.stream(3).unwrap());
+    common::until(|| {
+        a.stream(3).is_ok_and(|stream| {
+            stream.leave_open();
+            true
+        })
+    })
+    .await;
+    let mut theirs = b.stream(3).unwrap();
+    let mut rest = Vec::new();
+    assert_eq!(soon(theirs.read_to_end(&mut rest)).await.unwrap(), 0, "the end has arrived meanwhile");
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_no_stream_stops_all() {
+    let Pair { a, b, _ends } = pair(Config::default()).await;
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = a.open_stream().await.unwrap();
+        stream.write_all(b"x").await.unwrap();
+        streams.push((stream, soon(b.accept_stream()).await.unwrap().unwrap()));
+    }
+    b.reconfigure(StreamRequest::ResetIncoming(Vec::new())).unwrap();
+    for (ours, _) in &mut streams {
+        let error = soon(async {
+            loop {
+                if let Err(error) = ours.write_all(b"more").await {
+                    break error;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        assert_eq!(error.await.kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(soon(ours.finish()).await, Err(FinishError::Stopped(None)));
+    }
 }

@@ -279,6 +279,9 @@ impl Association {
                     if let Some(settled) = self.reconfig.ours.on_response(&response) {
                         self.settle_reconfig(settled);
                     }
+                    if self.reconfig.has_deferred() {
+                        self.perform_deferred(at);
+                    }
                 }
                 Param::ResetCodes(reset) => {
                     self.reconfig.theirs.keep_codes(reset.serial, reset.codes.iter());
@@ -329,7 +332,11 @@ impl Association {
             self.settle_reconfig(settled);
         }
         let ends = self.reconfig.theirs.ends(reset.serial, streams.into_iter());
-        if reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack()) && self.inbound.may_end(&ends) {
+        let crosses = self.reconfig.ours.crosses(&ends);
+        if !crosses
+            && reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack())
+            && self.inbound.may_end(&ends)
+        {
             self.perform_reset(&ends, wanted);
             return ReconfigResponse::PERFORMED;
         }
@@ -340,8 +347,9 @@ impl Association {
 
     /// Executes a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
-        let (inbound, theirs) = (&self.inbound, &mut self.reconfig.theirs);
-        if let Some(deferred) = theirs.take_deferred(inbound.cum_tsn_ack(), |ends| inbound.may_end(ends)) {
+        let (inbound, Reconfig { ours, theirs, .. }) = (&self.inbound, &mut self.reconfig);
+        let may_end = |ends: &[StreamEnd]| inbound.may_end(ends) && !ours.crosses(ends);
+        if let Some(deferred) = theirs.take_deferred(inbound.cum_tsn_ack(), may_end) {
             self.perform_reset(&deferred.ends, deferred.wanted);
             self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
             self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);
@@ -351,6 +359,9 @@ impl Association {
     /// Executes a reset of the peer, which this end `wanted` or not.
     fn perform_reset(&mut self, ends: &[StreamEnd], wanted: bool) {
         self.inbound.reset_streams(ends, wanted);
+        for settled in self.reconfig.ours.on_peer_ended(ends) {
+            self.notify_settled(settled);
+        }
         self.report_partial_aborts();
         self.notify_readable();
         let streams = ends.iter().map(|end| end.stream).collect();

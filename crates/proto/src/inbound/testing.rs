@@ -414,7 +414,7 @@ impl Honest {
             return;
         }
         let streams: Vec<u16> = (0..STREAMS).filter(|stream| choice >> stream & 1 == 1).collect();
-        self.receiver.inbound.reset_streams(&ends_of(&streams));
+        self.receiver.inbound.reset_streams(&ends_of(&streams), false);
         self.numbers.retain(|(stream, _), _| !streams.is_empty() && !streams.contains(stream));
         assert!(self.receiver.inbound.take_abort().is_none(), "nothing was incomplete");
     }
@@ -521,7 +521,7 @@ fn mad_step(receiver: &mut Receiver, bytes: &mut &[u8]) -> Option<()> {
         }
         _ => {
             let streams: Vec<u16> = (0..STREAMS).filter(|stream| choice >> (4 + stream) & 1 == 1).collect();
-            receiver.inbound.reset_streams(&ends_of(&streams));
+            receiver.inbound.reset_streams(&ends_of(&streams), false);
             false
         }
     };

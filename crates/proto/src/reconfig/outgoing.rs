@@ -9,6 +9,7 @@ use msctp_wire::{ReconfigSerial, Tsn};
 
 use super::{ReconfigOutcome, StreamRequest};
 use crate::addr::PathId;
+use crate::inbound::StreamEnd;
 use crate::rare::{Rare, rare_state};
 
 /// Longest queue of requests.
@@ -34,6 +35,8 @@ struct Waiting {
     /// Codes of streams that are abandoned.
     codes: Vec<StreamCode>,
     response_to: Option<ReconfigSerial>,
+    /// The request before the peer ended some of its streams.
+    whole: Option<StreamRequest>,
 }
 
 impl Waiting {
@@ -68,6 +71,8 @@ rare_state! {
         path: Option<PathId> = None,
         /// True if the current request was sent at least once, so that the peer may have applied it.
         asked: bool = false,
+        /// The peer has received the current request: it has answered that it is in progress.
+        heard: bool = false,
         /// The timer expires before T-reconfig would.
         early: bool = false,
         /// The peer's last request when the current reset began.
@@ -99,7 +104,7 @@ impl Outgoing {
         // RFC 6525 §5.2.3: an answer to the peer precedes our own requests that were not begun
         let Requests { waiting, step, .. } = &mut *self.requests;
         let index = if response_to.is_some() { usize::from(*step != Step::Queued) } else { waiting.len() };
-        waiting.insert(index.min(waiting.len()), Waiting { request, codes, response_to });
+        waiting.insert(index.min(waiting.len()), Waiting { request, codes, response_to, whole: None });
         true
     }
 
@@ -181,7 +186,7 @@ impl Outgoing {
             ReconfigResponse::DENIED => ReconfigOutcome::Denied,
             // Retransmitted when the timer expires, without an error of the path
             ReconfigResponse::IN_PROGRESS => {
-                self.requests.path = None;
+                (self.requests.path, self.requests.heard) = (None, true);
                 return None;
             }
             // §4.4: both ends asked for each other's resets, and the peer goes first
@@ -212,6 +217,49 @@ impl Outgoing {
             asked => streams.len() > 0 && streams.all(|stream| asked.contains(&stream)),
         };
         if answers && response_to == self.serial { self.settle(ReconfigOutcome::Performed) } else { None }
+    }
+
+    /// Returns whether this end has asked for the ends of some of these streams of the peer (all, if there is
+    /// none), and the peer may not have received that. If the peer's own end of them were applied before, it
+    /// would take the request for one of the next use.
+    pub(crate) fn crosses(&self, ends: &[StreamEnd]) -> bool {
+        let Some((StreamRequest::ResetIncoming(asked), _)) = self.current() else { return false };
+        let names = ends.is_empty() || asked.is_empty() || ends.iter().any(|end| asked.contains(&end.stream));
+        self.requests.asked && !self.requests.heard && names
+    }
+
+    /// The peer has ended these streams: removes them from the requests for their ends that were not sent.
+    /// Returns those of which nothing is left.
+    pub(crate) fn on_peer_ended(&mut self, ends: &[StreamEnd]) -> Vec<Settled> {
+        let sent = usize::from(self.requests.asked);
+        let is_due = |waiting: &Waiting| match &waiting.request {
+            StreamRequest::ResetIncoming(asked) => ends.iter().any(|end| asked.contains(&end.stream)),
+            _ => false,
+        };
+        if !self.requests.waiting.iter().skip(sent).any(is_due) {
+            return Vec::new();
+        }
+        let requests = &mut *self.requests;
+        let mut over = Vec::new();
+        for (index, mut waiting) in core::mem::take(&mut requests.waiting).into_iter().enumerate() {
+            if index >= sent && is_due(&waiting) {
+                let whole = waiting.whole.take().unwrap_or_else(|| waiting.request.clone());
+                if let StreamRequest::ResetIncoming(asked) = &mut waiting.request {
+                    asked.retain(|stream| !ends.iter().any(|end| end.stream == *stream));
+                    waiting.codes.retain(|code| asked.contains(&code.stream));
+                    if asked.is_empty() {
+                        if index == 0 {
+                            requests.step = Step::Queued;
+                        }
+                        over.push(Settled { request: whole, outcome: ReconfigOutcome::Performed });
+                        continue;
+                    }
+                }
+                waiting.whole = Some(whole);
+            }
+            requests.waiting.push_back(waiting);
+        }
+        over
     }
 
     /// Begins an outgoing reset. `last`: the peer's last request. Requests that arrive later have answers of
@@ -263,14 +311,14 @@ impl Outgoing {
         if self.requests.waiting.len() == 1 {
             return self.settle(ReconfigOutcome::GivenUp);
         }
-        let Waiting { request, .. } = self.requests.waiting.pop_back()?;
-        Some(Settled { request, outcome: ReconfigOutcome::GivenUp })
+        let Waiting { request, whole, .. } = self.requests.waiting.pop_back()?;
+        Some(Settled { request: whole.unwrap_or(request), outcome: ReconfigOutcome::GivenUp })
     }
 
     fn settle(&mut self, outcome: ReconfigOutcome) -> Option<Settled> {
-        let Waiting { request, .. } = self.requests.waiting.pop_front()?;
+        let Waiting { request, whole, .. } = self.requests.waiting.pop_front()?;
         self.begin_next();
-        Some(Settled { request, outcome })
+        Some(Settled { request: whole.unwrap_or(request), outcome })
     }
 
     /// Gives the next request the next number.
@@ -278,7 +326,7 @@ impl Outgoing {
         self.serial = self.serial.next();
         let requests = &mut *self.requests;
         (requests.step, requests.timer, requests.path, requests.asked) = (Step::Queued, None, None, false);
-        requests.after = None;
+        (requests.after, requests.heard) = (None, false);
     }
 }
 
