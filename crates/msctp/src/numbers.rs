@@ -39,6 +39,8 @@ enum In {
     Stop(Option<u32>),
     /// It was asked.
     Asked(Option<u32>),
+    /// It was asked, and has ended since. The answer is under way.
+    Late,
     Ended,
 }
 
@@ -268,7 +270,7 @@ impl Numbers {
             };
             // The peer opens its own numbers again when both directions have ended: by then it must have been
             // asked for its end, or the request would meet the next use.
-            let asks = matches!(from_peer, In::Stop(_) | In::Asked(_));
+            let asks = matches!(from_peer, In::Stop(_) | In::Asked(_) | In::Late);
             let first_stop = *origin != Origin::Opened && asks;
             if !first_stop && may(stream, *code) {
                 batch.add(stream, *code);
@@ -412,7 +414,16 @@ impl Numbers {
         }
         for &stream in streams {
             let Some(number) = self.of.get_mut(&stream) else { continue };
-            let In::Asked(code) = number.from_peer else { continue };
+            let code = match number.from_peer {
+                In::Asked(code) => code,
+                // To ask again would be for the next use.
+                In::Late => {
+                    number.from_peer = In::Ended;
+                    self.forget_if_over(stream);
+                    continue;
+                }
+                _ => continue,
+            };
             match outcome {
                 // The core knows whether the end has come.
                 ReconfigOutcome::Performed => number.from_peer = In::Ended,
@@ -480,7 +491,9 @@ impl Numbers {
             // A use of which the peer's direction has ended may still have handles.
             if let Some(number) = self.of.get_mut(&stream).filter(|number| number.from_peer != In::Ended) {
                 // A request for it that is under way must be answered before the number is used again.
-                if !matches!(number.from_peer, In::Asked(_)) {
+                if matches!(number.from_peer, In::Asked(_) | In::Late) {
+                    number.from_peer = In::Late;
+                } else {
                     number.from_peer = In::Ended;
                     self.stopping.remove(&stream);
                 }
@@ -742,6 +755,19 @@ mod tests {
         assert!(numbers.begin(3, Origin::Accepted));
         assert_eq!(numbers.out(3), Some(&Out::Over(Err(FinishError::Stopped(None)))));
         assert!(numbers.resets.is_empty());
+    }
+
+    #[test]
+    fn a_stop_is_not_repeated_after_the_end() {
+        let mut numbers = Numbers::default();
+        used(&mut numbers, 3, Origin::Accepted);
+        numbers.stop(3, None, false);
+        numbers.on_stops_asked(&[3]);
+        numbers.on_peer_ended(&[3]);
+        numbers.on_stops_answered(&[3], ReconfigOutcome::Failed(IN_PROGRESS_ALREADY));
+        assert_eq!(stops(&numbers), NOTHING);
+        numbers.end(3, None);
+        assert_eq!(numbers.next_ends(|_, _| true), batch(&[3]));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::rare::{Rare, rare_state};
 /// Number of ends without messages that may wait for a reader. The peer's next one is deferred.
 const MAX_BARE_ENDS: usize = 1024;
 
+/// As many after the last request that was not deferred, which may name all streams.
+const MOST_BARE_ENDS: usize = 2 * MAX_BARE_ENDS;
+
 /// What a stream's reader gets next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamItem<M = Message> {
@@ -190,19 +193,20 @@ impl Ready {
                 }
                 None => {
                     let unread = unread.get_or_insert_with(|| self.waiting().0);
-                    let uses = unread.entry(end.stream).or_default();
-                    if uses.open {
-                        uses.end();
+                    let uses = unread.get_mut(&end.stream);
+                    let queued = uses.as_ref().is_some_and(|uses| uses.queued);
+                    if uses.is_some_and(|uses| core::mem::take(&mut uses.open)) {
                         self.common.push_back(StreamItem::End(end));
-                    } else if !is_known || self.is_left(end.stream) {
-                        uses.end();
-                        self.apart.left.remove(&end.stream);
-                        if uses.queued {
+                    } else if self.is_left(end.stream) || !is_known && self.apart.ends.len() < MOST_BARE_ENDS
+                    {
+                        let apart = &mut *self.apart;
+                        apart.left.remove(&end.stream);
+                        apart.end_untold = true;
+                        if queued {
                             self.common.push_back(StreamItem::End(end));
                         } else {
-                            self.apart.ends.push_back(end);
+                            apart.ends.push_back(end);
                         }
-                        self.apart.end_untold = true;
                     }
                 }
             }

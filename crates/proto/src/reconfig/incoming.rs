@@ -1,7 +1,7 @@
 //! Requests of the peer (RFC 6525 §5.2): applied once, and answered again if retransmitted. Does not touch
 //! streams or packets.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use msctp_wire::param::StreamCode;
 use msctp_wire::{ReconfigSerial, Tsn};
@@ -107,8 +107,17 @@ impl Incoming {
         };
         let codes = codes.map_or(Vec::new(), |(_, codes)| codes);
         let code_of = |stream| codes.iter().find(|one| one.stream == stream).map(|one| one.code);
-        let mut seen = BTreeSet::new();
-        let streams = streams.filter(|&stream| seen.insert(stream));
+        // A bit for each stream: a peer may name all in one request.
+        let mut seen: Vec<u64> = Vec::new();
+        let streams = streams.filter(|&stream| {
+            let (word, bit) = (usize::from(stream / 64), 1 << (stream % 64));
+            if seen.len() <= word {
+                seen.resize(word + 1, 0);
+            }
+            let is_new = seen[word] & bit == 0;
+            seen[word] |= bit;
+            is_new
+        });
         streams.map(|stream| StreamEnd { stream, code: code_of(stream) }).collect()
     }
 
