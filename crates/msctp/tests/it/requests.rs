@@ -7,13 +7,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use msctp::{
     Association, Config, Endpoint, FinishError, Peer, Span, StreamError, StreamRequest, StreamReset,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::common::{self, soon};
 

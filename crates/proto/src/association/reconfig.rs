@@ -23,7 +23,7 @@ use crate::trace::Direction;
 /// Number of parameters of a RE-CONFIG that are parsed (RFC 6525 §3.1: one or two).
 const MAX_PARAMS: usize = 2;
 
-/// Shortest wait for the answer to a request before it is sent once more.
+/// Shortest wait for the answer to a request before it is retransmitted.
 const LEAST_PROBE: Span = Span::from_millis(10);
 
 /// Reconfiguration of one association.
@@ -231,7 +231,7 @@ impl Association {
         let path = path?;
         let entry = self.paths.get(path)?;
         let at = entry.addr();
-        // As RACK-TLP's probe (RFC 8985 §7.2), a request is sent once more before T-reconfig (RFC 6525
+        // As RACK-TLP's probe (RFC 8985 §7.2), a request is retransmitted before T-reconfig (RFC 6525
         // §5.1.1) expires: the peer answers at once, and all other ends wait for this one.
         let is_first = !self.reconfig.ours.is_asked() && entry.rack.is_some();
         let probe = entry.rtt.srtt().filter(|_| is_first).map(|srtt| (srtt * 2).max(LEAST_PROBE));

@@ -76,7 +76,7 @@ rare_state! {
         ends: VecDeque<StreamEnd> = VecDeque::new(),
         /// At least the number of ends without messages, in the common queue too.
         bare: usize = 0,
-        /// Nobody was told of the last of these.
+        /// No event has reported the last of these.
         end_untold: bool = false,
         /// Streams whose readers left before the peer's end.
         left: BTreeSet<u16> = BTreeSet::new(),
@@ -432,7 +432,7 @@ impl Ready {
         }
     }
 
-    /// Returns whether an end was kept of which nobody was told.
+    /// Returns whether an end was kept that no event has reported.
     pub(super) fn take_untold_end(&mut self) -> bool {
         self.apart.is_touched() && core::mem::take(&mut self.apart.end_untold)
     }
