@@ -82,7 +82,7 @@ impl Number {
         }
         match self.origin {
             Origin::Accepted => true,
-            // What is abandoned may not have been sent at all: the end tells the peer.
+            // What is reset may not have been sent at all: the end tells the peer.
             Origin::Opened => {
                 self.written
                     && !undelivered

@@ -101,8 +101,8 @@ impl Association {
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// Opens a free stream; waits while there is none. The peer's [`accept_stream`](Self::accept_stream)
-    /// returns it with the first bytes.
+    /// Opens a free stream; waits while there is none, first come, first served. The peer's
+    /// [`accept_stream`](Self::accept_stream) returns it with the first bytes, or with its end.
     ///
     /// The end that connected opens even numbers and the other end odd ones, as WebRTC data channels do, so
     /// both may open at once. Numbers are used in turn. Cancel-safe.
@@ -118,7 +118,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// All streams of this end are taken (`Config::outbound_streams`), or the association has ended.
+    /// All streams of this end are taken (`Config::outbound_streams`), or others wait for one, or the
+    /// association has ended.
     pub fn try_open_stream(&self) -> Result<Stream, StreamError> {
         let stream = self.claim_free_stream()?.ok_or_else(|| StreamError::NoneFree(self.pairs()))?;
         Ok(Stream::new(self.clone(), stream))
@@ -130,9 +131,9 @@ impl Association {
         outbound.min(inbound)
     }
 
-    /// Waits until the peer opens a stream, by sending on one of its numbers, and returns that stream. `None`
-    /// if the peer has shut down. Takes what [`recv`](Self::recv) would return: use one of the two.
-    /// Cancel-safe.
+    /// Waits until the peer opens a stream, by sending on one of its numbers or ending it, and returns that
+    /// stream. `None` if the peer has shut down. Takes what [`recv`](Self::recv) would return: use one of the
+    /// two. Cancel-safe.
     ///
     /// # Errors
     ///

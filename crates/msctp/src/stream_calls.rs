@@ -313,11 +313,13 @@ impl From<FinishError> for WriteError {
 impl State {
     /// Applies a change of streams by either end.
     pub(crate) fn note_streams(&mut self, handle: Handle, change: &StreamEvent) {
-        let now = self.now();
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match change {
             StreamEvent::IncomingReset(streams) => slot.numbers.on_peer_ended(streams),
-            StreamEvent::ResetRequested(ends) => self.note_stops(now, handle, ends),
+            StreamEvent::ResetRequested(ends) => {
+                let now = self.now();
+                self.note_stops(now, handle, ends);
+            }
             StreamEvent::Answered { request: StreamRequest::ResetOutgoing(streams), outcome } => {
                 slot.numbers.on_ends_answered(streams, *outcome);
             }
@@ -335,7 +337,12 @@ impl State {
         slot.wakers.wake(Wait::Flush);
         slot.wakers.wake(Wait::Write);
         slot.numbers.openers.wake_first();
-        self.streams_changed(now, handle);
+        if slot.numbers.is_waiting() {
+            // Requested when all events are known: a stop after the peer's end would be for the next use.
+            self.ending.insert(handle);
+            self.touch(handle);
+        }
+        self.wake_driver();
     }
 
     /// Handles the peer's request for the end of streams of this end. What is queued there is of the use that
@@ -352,7 +359,10 @@ impl State {
     fn streams_changed(&mut self, now: Time, handle: Handle) {
         if self.slots.get(&handle).is_some_and(|slot| slot.numbers.is_waiting()) {
             self.ending.insert(handle);
-            self.advance_streams(now, handle);
+            // With unknown events, `look_after` does it behind them.
+            if !self.unsettled {
+                self.advance_streams(now, handle);
+            }
             // What an end waits for may be sent without a packet from the peer.
             self.touch(handle);
         }

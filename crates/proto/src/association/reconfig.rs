@@ -144,6 +144,9 @@ impl Association {
         while let Some(settled) = self.reconfig.ours.give_up(true) {
             self.notify_settled(settled);
         }
+        if let Some(Deferred { answered: Some(settled), .. }) = self.reconfig.theirs.cancel_deferred() {
+            self.notify_settled(Settled { outcome: ReconfigOutcome::GivenUp, ..settled });
+        }
         self.reconfig = Reconfig::new(self.tags.local_initial_tsn, peer_initial_tsn);
     }
 
@@ -328,22 +331,18 @@ impl Association {
             return ReconfigResponse::ALREADY_IN_PROGRESS;
         }
         let streams: SmallVec<[u16; 8]> = reset.streams.iter().map(StreamId::get).collect();
-        let settled = self.reconfig.ours.on_reset(reset.response_to, streams.iter().copied());
-        let wanted = settled.is_some();
-        if let Some(settled) = settled {
-            self.settle_reconfig(settled);
-        }
+        let answered = self.reconfig.ours.on_reset(reset.response_to, streams.iter().copied());
         let ends = self.reconfig.theirs.ends(reset.serial, streams.into_iter());
         let crosses = self.reconfig.ours.crosses(&ends);
         if !crosses
             && reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack())
             && self.inbound.may_end(&ends)
         {
-            self.perform_reset(&ends, wanted);
+            self.perform_reset(&ends, answered);
             return ReconfigResponse::PERFORMED;
         }
         let (serial, last_tsn) = (reset.serial, reset.last_tsn);
-        self.reconfig.theirs.defer(Deferred { serial, last_tsn, ends, wanted });
+        self.reconfig.theirs.defer(Deferred { serial, last_tsn, ends, answered });
         ReconfigResponse::IN_PROGRESS
     }
 
@@ -352,14 +351,19 @@ impl Association {
         let (inbound, Reconfig { ours, theirs, .. }) = (&self.inbound, &mut self.reconfig);
         let may_end = |ends: &[StreamEnd]| inbound.may_end(ends) && !ours.crosses(ends);
         if let Some(deferred) = theirs.take_deferred(inbound.cum_tsn_ack(), may_end) {
-            self.perform_reset(&deferred.ends, deferred.wanted);
+            self.perform_reset(&deferred.ends, deferred.answered);
             self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
             self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);
         }
     }
 
-    /// Executes a reset of the peer, which this end `wanted` or not.
-    fn perform_reset(&mut self, ends: &[StreamEnd], wanted: bool) {
+    /// Executes a reset of the peer, and reports the request of this end that it answers: before, the numbers
+    /// may not be used again.
+    fn perform_reset(&mut self, ends: &[StreamEnd], answered: Option<Settled>) {
+        let wanted = answered.is_some();
+        if let Some(settled) = answered {
+            self.settle_reconfig(settled);
+        }
         self.inbound.reset_streams(ends, wanted);
         for settled in self.reconfig.ours.on_peer_ended(ends) {
             self.notify_settled(settled);

@@ -71,6 +71,15 @@ pub(super) struct Ending {
     pub(super) is_known: bool,
 }
 
+/// The end of a use of a stream, as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) end: StreamEnd,
+    /// It ends a use that this end knows: messages of it have arrived, or this end has asked for the end. If
+    /// not, a use without messages ends.
+    pub(super) is_known: bool,
+}
+
 rare_state! {
     /// The streams with readers, and key management.
     struct Apart {
@@ -85,7 +94,9 @@ rare_state! {
         /// Ends that nobody has read, without a message before them: of uses without messages, and of those
         /// that were left. They precede what the common queue holds of their streams.
         ends: VecDeque<StreamEnd> = VecDeque::new(),
-        /// The event for the last of these is due.
+        /// At least the number of ends without messages, in the common queue too.
+        bare: usize = 0,
+        /// No event has reported the last of these.
         end_untold: bool = false,
         /// Streams whose readers left before the peer's end.
         left: BTreeSet<u16> = BTreeSet::new(),
@@ -192,16 +203,15 @@ impl Ready {
                     }
                 }
                 None => {
-                    let unread = unread.get_or_insert_with(|| self.waiting().0);
+                    let unread = unread.get_or_insert_with(|| self.queued());
                     let uses = unread.get_mut(&end.stream);
-                    let queued = uses.as_ref().is_some_and(|uses| uses.queued);
+                    let queued = uses.is_some();
                     if uses.is_some_and(|uses| core::mem::take(&mut uses.open)) {
                         self.common.push_back(StreamItem::End(end));
-                    } else if self.is_left(end.stream) || !is_known && self.apart.ends.len() < MOST_BARE_ENDS
-                    {
+                    } else if self.is_left(end.stream) || !is_known && self.apart.bare < MOST_BARE_ENDS {
                         let apart = &mut *self.apart;
                         apart.left.remove(&end.stream);
-                        apart.end_untold = true;
+                        (apart.bare, apart.end_untold) = (apart.bare + 1, true);
                         if queued {
                             self.common.push_back(StreamItem::End(end));
                         } else {
@@ -216,17 +226,15 @@ impl Ready {
     /// Returns whether the ends of these streams may be kept: a peer that ends streams without sending on
     /// them must not fill the memory.
     pub(super) fn may_end(&self, mut streams: impl Iterator<Item = u16>) -> bool {
-        if self.common.len() + self.apart.ends.len() < MAX_BARE_ENDS {
+        if self.apart.bare < MAX_BARE_ENDS {
             return true;
         }
-        let has_reader = |stream| self.apart.of.get(&stream).is_some_and(|reader| !reader.ended);
-        if self.common.is_empty() {
-            // All of them are bare: a peer that asks again makes nobody count them.
-            return streams.all(has_reader);
-        }
-        let (waiting, bare) = self.waiting();
-        let has_use = |stream| has_reader(stream) || waiting.get(&stream).is_some_and(|uses| uses.open);
-        bare < MAX_BARE_ENDS || streams.all(has_use)
+        let queued = self.queued();
+        let has_use = |stream| {
+            self.apart.of.get(&stream).is_some_and(|reader| !reader.ended)
+                || queued.get(&stream).is_some_and(|uses| uses.open)
+        };
+        streams.all(has_use)
     }
 
     /// Returns whether the stream's last reader left before the peer's end.
@@ -234,33 +242,36 @@ impl Ready {
         self.apart.is_touched() && self.apart.left.contains(&stream)
     }
 
-    /// Returns the streams that wait for readers, and the number of uses without messages.
-    pub(super) fn waiting(&self) -> (BTreeMap<u16, Waiting>, usize) {
-        let mut waiting: BTreeMap<u16, Waiting> = BTreeMap::new();
-        let mut bare = 0;
+    /// Returns the streams that wait for readers.
+    pub(super) fn waiting(&self) -> BTreeMap<u16, Waiting> {
+        let mut waiting = self.queued();
         for end in &self.apart.ends {
-            bare += usize::from(waiting.entry(end.stream).or_default().end());
-        }
-        for item in &self.common {
-            match item {
-                StreamItem::Message(arrived) => {
-                    let uses = waiting.entry(arrived.message.stream).or_default();
-                    uses.count += usize::from(!core::mem::replace(&mut uses.open, true));
-                    uses.queued = true;
-                }
-                StreamItem::End(end) => {
-                    let uses = waiting.entry(end.stream).or_default();
-                    bare += usize::from(uses.end());
-                    uses.queued = true;
-                }
-            }
+            waiting.entry(end.stream).or_default().count += 1;
         }
         (waiting, bare)
     }
 
+    /// Returns the streams in the common queue.
+    fn queued(&self) -> BTreeMap<u16, Waiting> {
+        let mut queued: BTreeMap<u16, Waiting> = BTreeMap::new();
+        for item in &self.common {
+            match item {
+                StreamItem::Message(arrived) => {
+                    let uses = queued.entry(arrived.message.stream).or_default();
+                    uses.count += usize::from(!core::mem::replace(&mut uses.open, true));
+                }
+                StreamItem::End(end) => {
+                    let uses = queued.entry(end.stream).or_default();
+                    uses.count += usize::from(!core::mem::take(&mut uses.open));
+                }
+            }
+        }
+        queued
+    }
+
     /// Returns the streams that a reset of all streams ends here.
     pub(super) fn open(&self) -> BTreeSet<u16> {
-        let waiting = self.waiting().0.into_iter();
+        let waiting = self.queued().into_iter();
         let mut open: BTreeSet<u16> = waiting.filter(|(_, uses)| uses.open).map(|(of, _)| of).collect();
         open.extend(&self.apart.left);
         open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
@@ -306,7 +317,25 @@ impl Ready {
         let apart = &mut *self.apart;
         apart.messages += messages(&reader.items);
         apart.of.insert(stream, reader);
+        if self.apart.bare >= MAX_BARE_ENDS {
+            self.count_bare();
+        }
         true
+    }
+
+    /// Counts the ends without messages: those that follow an end, or nothing.
+    fn count_bare(&mut self) {
+        let uses: usize = self.queued().values().map(|uses| uses.count).sum();
+        let mut open = BTreeSet::new();
+        let with_messages = self.common.iter().filter(|item| match item {
+            StreamItem::Message(arrived) => open.insert(arrived.message.stream),
+            StreamItem::End(end) => {
+                open.remove(&end.stream);
+                false
+            }
+        });
+        let bare = uses - with_messages.count();
+        self.apart.bare = self.apart.ends.len() + bare;
     }
 
     /// Takes the reader of a stream away, and what it has not read. Returns whether the peer's end has come:
@@ -417,12 +446,13 @@ impl Ready {
 
     /// Drops the kept ends if they are many, and all messages were read here: nobody takes streams.
     fn forget_ends(&mut self) {
-        if self.apart.is_touched() && self.apart.ends.len() > MAX_BARE_ENDS / 2 {
+        if self.apart.is_touched() && self.apart.bare > MAX_BARE_ENDS / 2 {
             self.apart.ends.clear();
+            self.apart.bare = 0;
         }
     }
 
-    /// Returns whether an end was kept of which the event is due.
+    /// Returns whether an end was kept that no event has reported.
     pub(super) fn take_untold_end(&mut self) -> bool {
         self.apart.is_touched() && core::mem::take(&mut self.apart.end_untold)
     }
@@ -662,14 +692,14 @@ mod tests {
         end_with(&mut ready, &[4], false);
         push(&mut ready, 4, 9);
         end(&mut ready, &[4]);
-        assert_eq!(ready.waiting().0[&4].count, 4);
+        assert_eq!(ready.waiting()[&4].count, 4);
         for expected in [&[0][..], &[7, 0], &[0], &[9, 0]] {
             assert_eq!(ready.next_stream(|_| true), Some(4));
             assert!(ready.claim(4));
             assert_eq!(read(&mut ready, 4), expected);
             assert!(ready.release(4));
         }
-        assert_eq!((ready.next_stream(|_| true), ready.waiting().0.len()), (None, 0));
+        assert_eq!((ready.next_stream(|_| true), ready.waiting().len()), (None, 0));
         // An end that this end has asked for concerns no new use.
         end(&mut ready, &[4]);
         assert_eq!(ready.next_stream(|_| true), None);

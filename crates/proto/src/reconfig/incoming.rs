@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use msctp_wire::param::StreamCode;
 use msctp_wire::{ReconfigSerial, Tsn};
 
+use super::outgoing::Settled;
 use crate::inbound::StreamEnd;
 use crate::rare::{Rare, rare_state};
 
@@ -32,8 +33,8 @@ pub(crate) struct Deferred {
     pub(crate) serial: ReconfigSerial,
     pub(crate) last_tsn: Tsn,
     pub(crate) ends: Vec<StreamEnd>,
-    /// It answers a request of this end.
-    pub(crate) wanted: bool,
+    /// The request of this end that it answers.
+    pub(crate) answered: Option<Settled>,
 }
 
 /// The peer's requests.
@@ -126,6 +127,11 @@ impl Incoming {
         self.past.deferred = Some(deferred);
     }
 
+    /// Forgets the deferred reset: the peer restarted.
+    pub(crate) fn cancel_deferred(&mut self) -> Option<Deferred> {
+        if self.has_deferred() { self.past.deferred.take() } else { None }
+    }
+
     #[inline]
     pub(crate) fn has_deferred(&self) -> bool {
         self.past.deferred.is_some()
@@ -171,7 +177,7 @@ mod tests {
         let mut theirs = Incoming::new(Tsn::new(5));
         let ends = vec![StreamEnd { stream: 3, code: None }];
         let serial = ReconfigSerial::new(5);
-        theirs.defer(Deferred { serial, last_tsn: Tsn::new(0), ends: ends.clone(), wanted: false });
+        theirs.defer(Deferred { serial, last_tsn: Tsn::new(0), ends: ends.clone(), answered: None });
         assert_eq!(theirs.take_deferred(Tsn::new(u32::MAX), |_| true), None);
         assert_eq!(theirs.take_deferred(Tsn::new(0), |_| false), None);
         assert!(theirs.take_deferred(Tsn::new(0), |_| true).is_some_and(|deferred| deferred.ends == ends));

@@ -360,3 +360,21 @@ fn a_stream_is_undelivered_until_its_first_message_is_acknowledged() {
     send(&mut pair, Side::A, 1, "more");
     assert_eq!(undelivered(&mut pair), [0; 0]);
 }
+
+/// The peer's answer to a request waits for data of another stream: the request is not over before, or the
+/// end would be taken for that of the next use of the number.
+#[test]
+fn a_request_is_answered_when_the_streams_have_ended() {
+    let mut pair = logged(Config::default());
+    send(&mut pair, Side::B, 1, "a");
+    pair.run_for(Span::from_secs(1));
+    pair.drop_first(Side::B, 0, 1);
+    send(&mut pair, Side::B, 2, "lost");
+    ask(&mut pair, Side::A, StreamRequest::ResetIncoming(vec![1]));
+    pair.run_for(Span::from_millis(500));
+    assert_eq!(outcomes(&mut pair, Side::A), [], "its data is missing");
+    answered(&mut pair, Side::A, 1);
+    let ended = Event::Streams(StreamEvent::IncomingReset(vec![1]));
+    assert!(pair.a.saw(|event| *event == ended));
+    assert_eq!(texts(&mut pair, Side::A), ["a", "lost"]);
+}
