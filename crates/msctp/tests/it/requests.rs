@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use msctp::{
-    Association, Config, Endpoint, FinishError, Peer, Span, StreamError, StreamRequest, StreamReset,
+    Association, Config, Endpoint, FinishError, Peer, Security, Span, StreamError, StreamRequest, StreamReset,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};

@@ -500,7 +500,7 @@ impl Inbound {
 
     /// Returns the streams that wait for a reader, and how many uses of each, which ends separate.
     pub(crate) fn waiting_uses(&self) -> BTreeMap<u16, usize> {
-        self.ordering.ready.waiting().0.into_iter().map(|(stream, uses)| (stream, uses.count)).collect()
+        self.ordering.ready.waiting().into_iter().map(|(stream, uses)| (stream, uses.count)).collect()
     }
 
     /// Returns the first stream without a reader that has a message, or has ended without one, and for which

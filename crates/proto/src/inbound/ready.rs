@@ -49,26 +49,6 @@ pub(super) struct Waiting {
     pub(super) count: usize,
     /// The peer has not ended the last.
     open: bool,
-    /// Some are in the common queue.
-    queued: bool,
-}
-
-impl Waiting {
-    /// Counts the peer's end. Returns whether the use has no message.
-    fn end(&mut self) -> bool {
-        let bare = !core::mem::take(&mut self.open);
-        self.count += usize::from(bare);
-        bare
-    }
-}
-
-/// The end of a use of a stream, as it arrives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ending {
-    pub(super) end: StreamEnd,
-    /// It ends a use that this end knows: messages of it have arrived, or this end has asked for the end. If
-    /// not, a use without messages ends.
-    pub(super) is_known: bool,
 }
 
 /// The end of a use of a stream, as it arrives.
@@ -248,7 +228,7 @@ impl Ready {
         for end in &self.apart.ends {
             waiting.entry(end.stream).or_default().count += 1;
         }
-        (waiting, bare)
+        waiting
     }
 
     /// Returns the streams in the common queue.
