@@ -42,6 +42,10 @@ pub struct Association {
 }
 
 impl Association {
+    /// Size of the largest message that [`recv`](Self::recv) returns, in bytes: 16 MiB. It is also what an
+    /// association keeps at most of messages that have arrived in part, beside the receive buffer.
+    pub const MAX_MESSAGE: usize = 16 << 20;
+
     /// Creates a handle. The caller counts it.
     pub(crate) fn new(shared: Arc<Shared>, handle: Handle, losing_restarts: u32) -> Self {
         Self { shared, handle, reported: AtomicU32::new(losing_restarts) }
@@ -171,10 +175,17 @@ impl Association {
             return Err(SendError::Refused(msctp_proto::SendError::Closed));
         };
         let result = association.send(now, message.clone());
-        match (&result, cx) {
-            (Err(msctp_proto::SendError::BufferFull { .. }), Some(cx)) => slot.wakers.add(Wait::Write, cx),
-            (Err(msctp_proto::SendError::BufferFull { .. }), None) => {}
-            _ => state.wake_driver(),
+        if matches!(result, Err(msctp_proto::SendError::BufferFull { .. })) {
+            slot.is_full = true;
+            if let Some(cx) = cx {
+                slot.wakers.add(Wait::Write, cx);
+                state.await_room(self.handle);
+            }
+        } else {
+            if !slot.is_full {
+                slot.wakers.wake_first(Wait::Write, 1);
+            }
+            state.wake_driver();
         }
         result.map_err(SendError::Refused)
     }
@@ -184,29 +195,45 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association was lost; messages that arrived before are returned first.
-    /// [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
-    /// after it; the association goes on.
+    /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association goes
+    ///   on. [`recv_part`](Self::recv_part) receives messages of any size.
+    /// - [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
+    ///   after it; the association goes on.
+    /// - Otherwise the association was lost; messages that arrived before are returned first.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
-        poll_fn(|cx| self.poll_recv(cx)).await
+        poll_fn(|cx| self.poll_recv(cx, true)).await
     }
 
-    fn poll_recv(&self, cx: &Context<'_>) -> Poll<Result<Option<Message>, AssociationError>> {
+    /// As [`recv`](Self::recv), but receives a message that is larger than the receive buffer has room for in
+    /// parts, as they arrive: `begin` and `end` of [`Message`] tell the first and the last. Parts of messages
+    /// of several streams may alternate. If the peer abandons a message after its first part was delivered,
+    /// [`Event::PartialDeliveryAborted`](crate::Event::PartialDeliveryAborted) follows instead of the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv), without [`AssociationError::MessageTooLarge`].
+    pub async fn recv_part(&self) -> Result<Option<Message>, AssociationError> {
+        poll_fn(|cx| self.poll_recv(cx, false)).await
+    }
+
+    /// Receives the next message, `whole` or in parts.
+    fn poll_recv(&self, cx: &Context<'_>, whole: bool) -> Poll<Result<Option<Message>, AssociationError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
-        let message = match state.core.association_mut(self.handle) {
-            Some(association) => association.recv().map_err(|_| AssociationError::Restarted)?,
-            None => None,
+        let (message, consumed) = match state.core.association_mut(self.handle) {
+            Some(association) => slot.next_message(association, whole),
+            None => (Ok(None), false),
         };
-        match (message, slot.phase.ended()) {
-            (Some(message), _) => {
-                // A number is not free while messages of it wait to be read.
-                slot.numbers.openers.wake_first();
-                // The peer may need a window update.
-                state.wake_driver();
-                Poll::Ready(Ok(Some(message)))
-            }
+        if consumed {
+            // A number is not free while messages of it wait to be read.
+            slot.numbers.openers.wake_first();
+            // The peer may need a window update.
+            state.wake_driver();
+        }
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        match (message?, slot.phase.ended()) {
+            (Some(message), _) => Poll::Ready(Ok(Some(message))),
             (None, Some(ended)) => Poll::Ready(ended.map(|()| None)),
             (None, None) => {
                 slot.wakers.add(Wait::Read, cx);
@@ -266,7 +293,7 @@ impl Association {
             return Poll::Ready(Ok(()));
         }
         slot.wakers.add(Wait::Flush, cx);
-        state.await_flush(self.handle);
+        state.await_room(self.handle);
         if drained {
             state.touch(self.handle);
         }

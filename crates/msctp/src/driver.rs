@@ -342,6 +342,7 @@ impl Driver {
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
         let changed = self.change_sockets(std::mem::take(&mut state.socket_changes));
+        state.look_again();
         let steps = expire(&mut state, now);
         // Their answers leave with the acknowledgements that `drain` finds.
         *set_ups -= state.serve_set_ups(now, *set_ups);

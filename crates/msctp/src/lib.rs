@@ -181,6 +181,7 @@ mod stream_calls;
 mod tls;
 mod unproven;
 mod wakers;
+mod whole;
 
 pub use association::Association;
 pub use endpoint::Endpoint;

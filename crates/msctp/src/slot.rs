@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use msctp_proto::{AssociationStats, Event, PathStats};
+use msctp_proto::{Association, AssociationStats, Event, Message, PathStats};
 use msctp_units::Time;
 
 use crate::error::AssociationError;
@@ -12,12 +12,16 @@ use crate::log::Log;
 use crate::mobile::Moves;
 use crate::numbers::Numbers;
 use crate::wakers::{Wait, Wakers};
+use crate::whole::{Parts, Step};
 
 /// Number of events kept for the application; the oldest are dropped first.
 const EVENTS: usize = 256;
 
 /// Bytes of undelivered messages in the kept events.
 const EVENT_BYTES: usize = 1 << 20;
+
+/// Number of tasks that are woken at a time when there is room in the send buffer.
+const WRITERS: usize = 16;
 
 /// The phase of an association.
 #[derive(Clone, Debug)]
@@ -56,6 +60,8 @@ pub(crate) struct Slot {
     /// Numbers of outbound and inbound streams.
     pub(crate) streams: (u16, u16),
     pub(crate) numbers: Numbers,
+    /// Messages that arrive in parts.
+    parts: Option<Box<Parts>>,
     pub(crate) events: VecDeque<Event>,
     /// Bytes of messages in `events`.
     event_bytes: usize,
@@ -68,6 +74,8 @@ pub(crate) struct Slot {
     /// The stream to open next, if it is free.
     pub(crate) next_open: u16,
     pub(crate) wakers: Wakers<Wait>,
+    /// True from when a message did not fit into the send buffer until the core reports room.
+    pub(crate) is_full: bool,
     /// True if messages were discarded since the association came up or restarted: by a restart, if its event
     /// follows.
     discarded: bool,
@@ -91,6 +99,7 @@ impl Slot {
             keys: None,
             streams: (0, 0),
             numbers: Numbers::default(),
+            parts: None,
             events: VecDeque::new(),
             event_bytes: 0,
             last: None,
@@ -98,6 +107,7 @@ impl Slot {
             initiator: handles > 0,
             next_open: 0,
             wakers: Wakers::default(),
+            is_full: false,
             discarded: false,
             losing_restarts: 0,
             moves: None,
@@ -111,8 +121,16 @@ impl Slot {
             Event::KeyMessage => return,
             Event::Readable => return self.wakers.wake(Wait::Read),
             Event::StreamReadable(stream) => return self.numbers.wake(*stream),
-            Event::Writable => return self.wakers.wake(Wait::Write),
+            Event::Writable => {
+                self.is_full = false;
+                self.wake_writers();
+                return;
+            }
             Event::SendFailed(failure) => self.discarded |= !failure.abandoned,
+            // A stream with a handle hands parts on.
+            Event::PartialDeliveryAborted(abort) if !self.numbers.is_used(abort.stream) => {
+                self.parts.get_or_insert_default().abort(*abort);
+            }
             Event::Restarted => {
                 self.losing_restarts += u32::from(std::mem::take(&mut self.discarded));
                 self.numbers.on_restart();
@@ -150,10 +168,48 @@ impl Slot {
         self.wakers.wake(Wait::Event);
     }
 
+    /// Wakes some of the tasks that wait for room in the send buffer; each that sends wakes another. To wake
+    /// thousands for a room that suffices for ten would cost more than to send. Returns whether there may be
+    /// more.
+    pub(crate) fn wake_writers(&mut self) -> bool {
+        self.wakers.wake_first(Wait::Write, WRITERS) == WRITERS
+    }
+
     /// Wakes every task that waits for the association.
     pub(crate) fn wake_all(&mut self) {
         self.wakers.wake_all();
         self.numbers.wake_all();
+    }
+
+    /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether anything
+    /// was taken from the core.
+    pub(crate) fn next_message(
+        &mut self,
+        association: &mut Association,
+        whole: bool,
+    ) -> (Result<Option<Message>, AssociationError>, bool) {
+        let mut consumed = false;
+        loop {
+            let message = match association.recv() {
+                Ok(Some(message)) => message,
+                Ok(None) => return (Ok(None), consumed),
+                Err(_) => {
+                    self.parts = None;
+                    return (Err(AssociationError::Restarted), consumed);
+                }
+            };
+            consumed = true;
+            if message.begin && message.end {
+                return (Ok(Some(message)), true);
+            }
+            match self.parts.get_or_insert_default().take(message, whole) {
+                Step::Ready(message) => return (Ok(Some(message)), true),
+                Step::TooLarge { stream } => {
+                    return (Err(AssociationError::MessageTooLarge { stream }), true);
+                }
+                Step::Wait => {}
+            }
+        }
     }
 
     /// Takes the oldest event.

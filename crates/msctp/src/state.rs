@@ -77,8 +77,10 @@ pub(crate) struct State {
     /// move them.
     pub(crate) slots: BTreeMap<Handle, Box<Slot>>,
     pub(crate) listeners: BTreeMap<u16, Listener>,
-    /// Associations with a task that waits until all data is acknowledged.
-    flushing: BTreeSet<Handle>,
+    /// Associations with a task that waits for room in the send buffer, or until all data is acknowledged.
+    senders: BTreeSet<Handle>,
+    /// Associations with room in the send buffer and tasks that wait for it, of which some were woken.
+    unused: Vec<Handle>,
     /// Associations with a stream to end.
     pub(crate) ending: BTreeSet<Handle>,
     /// Associations without a handle, with the time to abort them.
@@ -159,7 +161,8 @@ impl Shared {
             one_by_one: options.mobility.is_some(),
             slots: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            flushing: BTreeSet::new(),
+            senders: BTreeSet::new(),
+            unused: Vec::new(),
             ending: BTreeSet::new(),
             abandoned: BTreeMap::new(),
             abort_at: BTreeSet::new(),
@@ -401,9 +404,9 @@ impl State {
         self.touch(handle);
     }
 
-    /// Records that a task waits until all data is acknowledged.
-    pub(crate) fn await_flush(&mut self, handle: Handle) {
-        self.flushing.insert(handle);
+    /// Records that a task waits for room in the send buffer, or until all data is acknowledged.
+    pub(crate) fn await_room(&mut self, handle: Handle) {
+        self.senders.insert(handle);
     }
 
     /// Records that a verified packet arrived.
@@ -416,7 +419,7 @@ impl State {
     /// Marks an association as changed by a packet, a timer or a call.
     pub(crate) fn touch(&mut self, handle: Handle) {
         let watched = |handle| {
-            self.flushing.contains(handle)
+            self.senders.contains(handle)
                 || self.ending.contains(handle)
                 || self.abandoned.contains_key(handle)
         };
@@ -452,7 +455,7 @@ impl State {
         self.forget_unproven(handle, false);
         self.end_keys(handle);
         self.slots.remove(&handle);
-        self.flushing.remove(&handle);
+        self.senders.remove(&handle);
         self.ending.remove(&handle);
         if let Some(deadline) = self.abandoned.remove(&handle) {
             self.abort_at.remove(&(deadline, handle));
@@ -567,6 +570,14 @@ impl State {
         }
     }
 
+    /// Looks again after associations with room in their send buffers, when the tasks that were woken have had
+    /// their turn.
+    pub(crate) fn look_again(&mut self) {
+        for handle in std::mem::take(&mut self.unused) {
+            self.touch(handle);
+        }
+    }
+
     /// Wakes tasks whose data is acknowledged, and checks abandoned associations. Returns whether the core
     /// may have something to send. The cost depends only on the associations that changed.
     pub(crate) fn look_after(&mut self, now: Time) -> bool {
@@ -584,12 +595,20 @@ impl State {
             if self.ending.contains(&handle) {
                 self.advance_streams(now, handle);
             }
-            let drained = self.core.association(handle).is_none_or(|association| association.buffered() == 0);
-            if drained
-                && self.flushing.remove(&handle)
+            if self.senders.contains(&handle)
                 && let Some(slot) = self.slots.get_mut(&handle)
             {
-                slot.wakers.wake(Wait::Flush);
+                let association = self.core.association(handle);
+                if association.is_none_or(|association| association.buffered() == 0) {
+                    slot.wakers.wake(Wait::Flush);
+                    // No packet would report room to those that wait, if the tasks that were woken are gone.
+                    if slot.wake_writers() {
+                        self.unused.push(handle);
+                        self.wake_driver();
+                    } else {
+                        self.senders.remove(&handle);
+                    }
+                }
             }
         }
         self.touched = touched;

@@ -52,6 +52,13 @@ impl<K: Copy + PartialEq> Wakers<K> {
         self.0.extract_if(.., |(other, _)| *other == wait).for_each(|(_, waker)| waker.wake());
     }
 
+    /// Wakes the first `most` of the tasks that wait for this, in the order in which they began to wait.
+    /// Returns how many there were.
+    pub(crate) fn wake_first(&mut self, wait: K, most: usize) -> usize {
+        let first = self.0.extract_if(.., |(other, _)| *other == wait).take(most);
+        first.map(|(_, waker)| waker.wake()).count()
+    }
+
     /// Wakes every task.
     pub(crate) fn wake_all(&mut self) {
         self.0.drain(..).for_each(|(_, waker)| waker.wake());
@@ -91,6 +98,30 @@ mod tests {
         assert!(matches!(wakers.0[..], [(Wait::Write, _)]));
         wakers.wake_all();
         assert!(wakers.0.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_first_that_wait_are_woken_first() {
+        use std::sync::{Arc, Mutex};
+        use std::task::Wake;
+
+        struct Named(usize, Arc<Mutex<Vec<usize>>>);
+        impl Wake for Named {
+            fn wake(self: Arc<Self>) {
+                self.1.lock().unwrap().push(self.0);
+            }
+        }
+        let woken = Arc::new(Mutex::new(Vec::new()));
+        let mut wakers = Wakers::default();
+        for name in 0..5 {
+            let waker = Waker::from(Arc::new(Named(name, Arc::clone(&woken))));
+            wakers.add(if name == 1 { Wait::Read } else { Wait::Write }, &Context::from_waker(&waker));
+        }
+        assert_eq!(wakers.wake_first(Wait::Write, 2), 2);
+        assert_eq!(*woken.lock().unwrap(), [0, 2]);
+        assert_eq!(wakers.wake_first(Wait::Write, 9), 2);
+        assert_eq!(*woken.lock().unwrap(), [0, 2, 3, 4]);
+        assert_eq!(wakers.0.len(), 1);
     }
 
     /// Before, it failed in optimized builds only (`--release`), which have several copies of the table.

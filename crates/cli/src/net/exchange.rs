@@ -122,7 +122,7 @@ async fn inward(mut reader: ReadHalf<Stream>) -> Result<(), Failure> {
 /// Prints messages of other implementations on other streams until the association ends. Rejects a client of
 /// another command.
 async fn others(association: &Association) -> Result<(), Failure> {
-    while let Ok(Some(message)) = association.recv().await {
+    while let Ok(Some(message)) = association.recv_part().await {
         match Service::of(&message) {
             Service::Bytes => write(&message.data).await?,
             wanted => return Err(Service::Bytes.reject(association, wanted)),

@@ -4,10 +4,13 @@ use crate::common;
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 
 use common::soon;
 use msctp::{Config, Endpoint, Peer, Security};
+use tokio::task::JoinSet;
 
 fn endpoint() -> Endpoint {
     Endpoint::bind(&common::options()).unwrap()
@@ -95,4 +98,60 @@ async fn connect_given_up_leaves_nothing_and_hinders_nothing() {
     };
     let (association, _accepted) = soon(whole).await;
     association.unwrap().abort("done");
+}
+
+/// Thousands of tasks wait for room in the send buffer, and every second one stops waiting: all messages of the
+/// others arrive, and a task is not woken for each message of the others.
+#[tokio::test]
+async fn of_many_tasks_that_wait_for_the_send_buffer_few_are_woken_at_a_time() {
+    const TASKS: u32 = 2_000;
+    let (server, client) = (endpoint(), endpoint());
+    // Room for four messages.
+    let config = Config { send_buffer: 20 << 10, ..Config::default() };
+    server.listen(9899, Security::insecure(), config.clone()).unwrap();
+    let peer = Peer::new(server.local_addresses()[0]);
+    let (association, accepted) =
+        tokio::join!(client.connect(peer, Security::insecure(), config), server.accept(9899));
+    let (association, accepted) = (Arc::new(association.unwrap()), accepted.unwrap());
+    let polls = Arc::new(AtomicU32::new(0));
+    let mut tasks = JoinSet::new();
+    for n in 0..TASKS {
+        let (association, polls) = (Arc::clone(&association), Arc::clone(&polls));
+        tasks.spawn(async move {
+            let mut sending = pin!(association.send_bytes(1, vec![n as u8; 5000]));
+            let counted = poll_fn(|cx| {
+                polls.fetch_add(1, Ordering::Relaxed);
+                sending.as_mut().poll(cx)
+            });
+            match n % 2 {
+                0 => counted.await.map(|()| 1),
+                // The task goes on, and its waker stays behind.
+                _ => Ok(u32::from(within(1, counted).await.transpose()?.is_some())),
+            }
+        });
+    }
+    let all = async {
+        let mut sent = 0;
+        while let Some(done) = tasks.join_next().await {
+            sent += done.unwrap().unwrap();
+        }
+        sent
+    };
+    let receiving = async {
+        let mut received = 0;
+        while accepted.recv().await.unwrap().is_some() {
+            received += 1;
+        }
+        received
+    };
+    let sending = async {
+        let sent = all.await;
+        association.shutdown().await.unwrap();
+        sent
+    };
+    let (sent, received) = soon(async { tokio::join!(sending, receiving) }).await;
+    assert!(sent >= TASKS / 2 && sent == received, "{sent} sent, {received} received");
+    let polls = polls.load(Ordering::Relaxed);
+    println!("{polls} polls");
+    assert!(polls < 30 * TASKS, "{polls} polls");
 }

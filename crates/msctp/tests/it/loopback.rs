@@ -117,6 +117,38 @@ async fn messages_keep_their_metadata_and_waits_may_be_given_up() {
 }
 
 #[tokio::test]
+async fn a_message_larger_than_the_receive_buffer_arrives_whole_or_in_parts_or_is_refused() {
+    let config = Config { send_buffer: 64 << 20, receive_buffer: 256 << 10, ..Config::default() };
+    let (_server, _client, association, accepted) = pair(config).await;
+    let (large, limit) = (pattern(2 << 20), Association::MAX_MESSAGE);
+    for message in [large.clone(), pattern(limit + 1), large.clone(), large.clone()] {
+        association.send_bytes(1, message).await.unwrap();
+    }
+    // Cancelled again and again: nothing is lost.
+    let whole = async {
+        loop {
+            if let Ok(message) = timeout(Duration::from_micros(50), accepted.recv()).await {
+                break message.unwrap().unwrap();
+            }
+        }
+    };
+    let whole = soon(whole).await;
+    assert!(whole.begin && whole.end && whole.data == large);
+    assert_eq!(soon(accepted.recv()).await, Err(AssociationError::MessageTooLarge { stream: 1 }));
+    assert!(
+        soon(accepted.recv()).await.unwrap().unwrap().data == large,
+        "the rest of the other is discarded"
+    );
+    let mut parts = Vec::new();
+    while parts.last().is_none_or(|last: &msctp::Message| !last.end) {
+        parts.push(soon(accepted.recv_part()).await.unwrap().unwrap());
+    }
+    assert!(parts.len() > 1 && parts.iter().skip(1).all(|part| !part.begin) && parts[0].begin);
+    let parts: Vec<_> = parts.into_iter().map(|part| part.data).collect();
+    assert!(parts.concat() == large);
+}
+
+#[tokio::test]
 async fn the_peers_shutdown_ends_reading_and_an_abort_is_an_error() {
     let (_server, client, association, accepted) = pair(Config::default()).await;
     association.send_bytes(0, "last words").await.unwrap();

@@ -406,6 +406,9 @@ impl Association {
         }
         // A new primary may be one that cannot carry data.
         self.report_data_path(now, None);
+        for &(path, _) in &changed {
+            self.outbound.leave_failed_paths(path, &mut self.paths);
+        }
         // After the failovers that they caused: a switch by the policy comes last.
         for (path, from) in changed {
             self.notify_path_state(now, path, from);

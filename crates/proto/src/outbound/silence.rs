@@ -26,6 +26,7 @@ use super::Outbound;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Evidence, PROBE_MIN_FRACTION, Path, Paths, SilenceDetector, SilenceProbe};
+use crate::stats::PathState;
 use crate::trace::TraceKind;
 
 /// Full packets in flight required: a working path does not lose that many by chance.
@@ -200,6 +201,22 @@ impl Outbound {
         }
     }
 
+    /// Retransmits on `to`, which answers again, what is in flight on paths that do not, as far as the window of
+    /// `to` allows. Without it, data in flight waits until the T3-rtx of a network that is gone expires, after
+    /// up to RTO.Max, if nothing else is sent.
+    pub(crate) fn leave_failed_paths(&mut self, to: PathId, paths: &mut Paths) {
+        let works = |path: &Path| path.state() == PathState::Active;
+        if self.silence.is_none() || !paths.get(to).is_some_and(works) {
+            return;
+        }
+        for index in 0..paths.len() {
+            let path = paths.at(index);
+            if !works(path) && path.flight_size > 0 {
+                self.resend_on(path.id(), to, paths);
+            }
+        }
+    }
+
     /// Takes signs of life and acknowledged silence probes from a SACK.
     pub(super) fn settle_silence(&mut self, now: Time, paths: &mut Paths) {
         if self.silence.is_none() {
@@ -219,7 +236,7 @@ impl Outbound {
             let detector = paths.at_mut(index).silence_detector(now);
             match probe.filter(|probe| probe.answered.is_none() && self.sent.is_acked(probe.tsn)) {
                 // An answer sooner than the minimum RTT (RFC 8985 §6.2) is for the first transmission: the
-                // path is not silent. Everything else this SACK acknowledges was received before the silence
+                // path is not silent. Everything else this SACK acknowledges was received before the
                 // silence probe.
                 Some(probe) if now.since(probe.sent) >= least.unwrap_or_default() => {
                     detector.silence_probe = Some(SilenceProbe { answered: Some(now), ..probe });

@@ -386,3 +386,20 @@ fn a_request_leaves_with_the_path_to_which_the_peer_moved() {
         assert!(pair.run_until(Span::from_secs(4), answered), "{moves:?}");
     }
 }
+
+/// As [`a_request_leaves_with_the_path_to_which_the_peer_moved`], for a message, in the mobile profile: the
+/// T3-rtx of the network that is gone has backed off to RTO.Max.
+#[test]
+fn a_message_leaves_with_the_path_to_which_the_peer_moved() {
+    let config = Config::mobile();
+    let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.drop_if(|_| true);
+    pair.with(Side::B, |b, now| b.send(now, message(0, vec![0; 100]))).unwrap();
+    pair.run_for(Span::from_secs(40));
+    // The old network stays dead.
+    pair.drop_if(|f| f.at.local == a_ip(0) || f.at.remote == a_ip(0));
+    pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[])).unwrap();
+    let begin = pair.now;
+    assert!(pair.run_until(Span::from_secs(60), |pair| !pair.a.received.is_empty()));
+    assert!(pair.now.since(begin) < Span::from_secs(4), "after {}", pair.now.since(begin));
+}
