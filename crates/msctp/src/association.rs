@@ -15,6 +15,7 @@ use msctp_proto::{
 use msctp_units::Time;
 
 use crate::error::{AssociationError, CallError, SendError};
+use crate::events::Events;
 use crate::history::History;
 use crate::slot::{Last, Phase, Slot};
 use crate::state::{Shared, State};
@@ -102,7 +103,7 @@ impl Association {
     }
 
     /// Waits for an event until `ready` returns a value.
-    async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
+    pub(crate) async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
         poll_fn(|cx| self.poll_wait(cx, &mut ready)).await
     }
 
@@ -245,12 +246,20 @@ impl Association {
     /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. Returns `None` if the
     /// association has ended and all events were returned. The association keeps 256 events with 1 MiB of
     /// undelivered messages in them, and drops the oldest first.
+    ///
+    /// Each event is returned once, to one of the tasks that call this, whichever handle they use. A further
+    /// listener that is to get every event has [`events`](Self::events).
     pub async fn event(&self) -> Option<Event> {
-        self.wait(|slot| match slot.next_event() {
+        self.wait(|slot| match slot.events.pop() {
             Some(event) => Some(Some(event)),
             None => matches!(slot.phase, Phase::Over(_)).then_some(None),
         })
         .await
+    }
+
+    /// Returns the events from now on for one more listener, such as a library's beside the application's.
+    pub fn events(&self) -> Events {
+        Events::new(self.clone())
     }
 
     /// Takes the trace entries since the last call, if `Config::trace` is on: windows, round trips, losses,

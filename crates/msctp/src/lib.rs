@@ -144,6 +144,7 @@ mod close;
 mod driver;
 mod endpoint;
 mod error;
+mod events;
 mod follow;
 mod forward;
 mod history;
@@ -189,6 +190,7 @@ pub use error::{
     AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, ProtectionMismatch,
     Refusal, SendError, StreamError, StreamReset,
 };
+pub use events::Events;
 pub use history::{History, Move};
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer, TraceSink};

@@ -132,6 +132,23 @@ fn chunks(packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn the_channel_binding_is_equal_at_both_ends_and_of_one_association() {
+    run(async {
+        let (server, peer) = server(any());
+        let (mut held, mut seen) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            let (client, association) = connect_to(peer.clone(), any()).await.unwrap();
+            let accepted = server.accept(PORT).await.unwrap();
+            let [a, b] = [&association, &accepted].map(|end| end.peer_identity().unwrap().channel_binding);
+            assert_eq!(a, b);
+            assert!(!seen.contains(&a) && a != [0; 32]);
+            seen.push(a);
+            held.push((client, association, accepted));
+        }
+    });
+}
+
+#[test]
 fn both_ends_are_authenticated_and_data_never_leaves_in_clear() {
     run(async {
         let (a, b) = (identity(), identity());

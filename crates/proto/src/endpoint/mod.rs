@@ -101,17 +101,32 @@ pub enum IgnoreReason {
     ReplyRate,
 }
 
-/// A set-up that a listener refused because the ends cannot agree on protection (`Config::protection`).
+/// A set-up that this endpoint refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedSetUp {
-    /// Addresses of the INIT. The source may be forged.
+    /// Addresses of the peer's packet.
     pub at: PathAddr,
     /// The listener's SCTP port.
     pub local_port: u16,
     /// The reason of the refusal.
-    pub error: NegotiationError,
-    /// Key management methods that the peer offers; empty if it offers no protection.
-    pub methods: Vec<KeyManagementId>,
+    pub reason: RefusalReason,
+}
+
+/// Why an endpoint refused a set-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// The ends cannot agree on protection (`Config::protection`). The source of the INIT may be forged.
+    Protection {
+        /// What they disagree on.
+        error: NegotiationError,
+        /// Key management methods that the peer offers; empty if it offers no protection.
+        methods: Vec<KeyManagementId>,
+    },
+    /// The endpoint has [`EndpointConfig::max_associations`].
+    TooManyAssociations,
+    /// The peer's address has [`EndpointConfig::max_associations_per_peer`].
+    TooManyOfPeer,
 }
 
 /// An association and its bookkeeping.
@@ -580,8 +595,9 @@ impl Endpoint {
         }
     }
 
-    /// Takes the last set-up that a listener refused because of its protection, after
-    /// [`DatagramOutcome::Replied`]. Anyone can forge such a set-up: report them at a limited rate.
+    /// Takes the last set-up that this endpoint refused, after
+    /// [`DatagramOutcome::Replied`]. Anyone can forge one with [`RefusalReason::Protection`]: report those at a
+    /// limited rate.
     pub fn take_refused(&mut self) -> Option<RefusedSetUp> {
         self.refused.take()
     }
