@@ -405,6 +405,7 @@ fn words(reason: &LossReason) -> String {
             format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
         }
         LossReason::Aborted => "aborted by this end".to_owned(),
+        LossReason::Panicked { message } => format!("code of this end panicked: {message}"),
         LossReason::ProtocolViolation { what, .. } => format!("the peer violated the protocol: {what}"),
         other => format!("lost: {other:?}"),
     }

@@ -160,6 +160,7 @@ mod mobile;
 mod numbers;
 mod options;
 mod outbox;
+mod panics;
 mod place;
 #[cfg(feature = "tls")]
 mod proof;
