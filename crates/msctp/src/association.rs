@@ -15,7 +15,6 @@ use msctp_proto::{
 use msctp_units::Time;
 
 use crate::error::{AssociationError, CallError, SendError};
-use crate::events::Events;
 use crate::history::History;
 use crate::slot::{Last, Phase, Slot};
 use crate::state::{Shared, State};
@@ -45,7 +44,7 @@ pub struct Association {
 impl Association {
     /// Size of the largest message that [`recv`](Self::recv) returns, in bytes: 16 MiB. It is also what an
     /// association keeps at most of messages that have arrived in part, beside the receive buffer.
-    pub const MAX_MESSAGE: usize = 16 << 20;
+    pub const MAX_MESSAGE: usize = crate::whole::MAX_MESSAGE;
 
     /// Creates a handle. The caller counts it.
     pub(crate) fn new(shared: Arc<Shared>, handle: Handle, losing_restarts: u32) -> Self {
@@ -196,8 +195,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association goes
-    ///   on. [`recv_part`](Self::recv_part) receives messages of any size.
+    /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association
+    ///   goes on. [`recv_part`](Self::recv_part) receives messages of any size.
     /// - [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
     ///   after it; the association goes on.
     /// - Otherwise the association was lost; messages that arrived before are returned first.
@@ -255,11 +254,6 @@ impl Association {
             None => matches!(slot.phase, Phase::Over(_)).then_some(None),
         })
         .await
-    }
-
-    /// Returns the events from now on for one more listener, such as a library's beside the application's.
-    pub fn events(&self) -> Events {
-        Events::new(self.clone())
     }
 
     /// Takes the trace entries since the last call, if `Config::trace` is on: windows, round trips, losses,

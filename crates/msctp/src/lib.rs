@@ -144,6 +144,7 @@ mod close;
 mod driver;
 mod endpoint;
 mod error;
+mod event_queue;
 mod events;
 mod follow;
 mod forward;

@@ -1,5 +1,5 @@
-//! A panic of one association's code, such as that of an application's controller, ends that association and no
-//! other.
+//! A panic of one association's code, such as that of an application's controller, ends that association and
+//! no other.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -4,7 +4,7 @@ use msctp_proto::{Association, AssociationStats, Event, Message, PathStats};
 use msctp_units::Time;
 
 use crate::error::AssociationError;
-use crate::events::EventQueue;
+use crate::event_queue::EventQueue;
 use crate::history::Record;
 use crate::keys::Keys;
 use crate::log::Log;
@@ -167,8 +167,8 @@ impl Slot {
         self.numbers.wake_all();
     }
 
-    /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether anything
-    /// was taken from the core.
+    /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether
+    /// anything was taken from the core.
     pub(crate) fn next_message(
         &mut self,
         association: &mut Association,

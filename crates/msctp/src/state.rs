@@ -338,7 +338,7 @@ impl State {
     /// Adds an association that is not over.
     pub(crate) fn insert_slot(&mut self, handle: Handle, mut slot: Box<Slot>) {
         slot.sctp_ports = self.core.association(handle).map_or((0, 0), msctp_proto::Association::ports);
-        slot.log = Log::begin(&self.core, handle, slot.initiator);
+        slot.log = Log::begin(&self.core, handle, self.place.number(handle), slot.initiator);
         self.slots.insert(handle, slot);
         self.live += 1;
     }
@@ -580,8 +580,8 @@ impl State {
         }
     }
 
-    /// Looks again after associations with room in their send buffers, when the tasks that were woken have had
-    /// their turn.
+    /// Looks again after associations with room in their send buffers, when the tasks that were woken have
+    /// had their turn.
     pub(crate) fn look_again(&mut self) {
         for handle in std::mem::take(&mut self.unused) {
             self.touch(handle);

@@ -77,8 +77,8 @@ pub enum Rejection {
     /// The endpoint has as many associations as `EndpointConfig::max_associations` allows.
     #[error("too many associations: EndpointConfig::max_associations")]
     TooManyAssociations,
-    /// The peer's address has as many associations as `EndpointConfig::max_associations_per_peer` allows. A NAT
-    /// or a tunnel may stand for many peers.
+    /// The peer's address has as many associations as `EndpointConfig::max_associations_per_peer` allows. A
+    /// NAT or a tunnel may stand for many peers.
     #[error("too many associations of this address: EndpointConfig::max_associations_per_peer")]
     TooManyOfPeer,
 }

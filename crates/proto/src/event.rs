@@ -159,7 +159,8 @@ pub enum LossReason {
     /// of the set-up.
     EarlierVersion,
     /// Code of the association panicked, such as that of a controller or a policy of the application, and the
-    /// driver went on without the association ([`Endpoint::remove_panicked`](crate::Endpoint::remove_panicked)).
+    /// driver went on without the association
+    /// ([`Endpoint::remove_panicked`](crate::Endpoint::remove_panicked)).
     Panicked {
         /// The message of the panic.
         message: String,

@@ -17,7 +17,7 @@ pub const EXPORTER_LABEL: &str = "EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 /// with `EXPERIMENTAL` to everyone.
 const CODE_LABEL: &str = "EXPERIMENTAL_msctp_code";
 
-/// The label of the channel binding (RFC 9266 §4.2).
+/// The label of the channel binding (RFC 9266).
 const CHANNEL_BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
 /// A peer that TLS has authenticated.
@@ -27,9 +27,9 @@ pub struct Peer {
     pub fingerprint: Fingerprint,
     /// The peer's certificate chain, or its raw public key.
     pub certificates: Vec<CertificateDer<'static>>,
-    /// The channel binding `tls-exporter` (RFC 9266) of the connection with which the association began: equal at
-    /// both ends, and at no others. An authentication of the application that depends on it holds for this
-    /// association only.
+    /// The channel binding `tls-exporter` (RFC 9266) of the connection with which the association began:
+    /// equal at both ends, and at no others. An authentication of the application that depends on it holds
+    /// for this association only.
     pub channel_binding: [u8; 32],
 }
 

@@ -437,8 +437,8 @@ impl Endpoint {
         Some(&mut entry.association)
     }
 
-    /// Removes the association whose code ran last, without running any of it: for a driver that has caught its
-    /// panic, such as that of a controller or a policy of the application. Its state may be inconsistent.
+    /// Removes the association whose code ran last, without running any of it: for a driver that has caught
+    /// its panic, such as that of a controller or a policy of the application. Its state may be inconsistent.
     /// Returns `None` if none has run, or it is removed already.
     pub fn remove_panicked(&mut self) -> Option<(Handle, Box<Association>)> {
         let slot = self.running.take()?;
@@ -627,8 +627,8 @@ impl Endpoint {
     }
 
     /// Takes the last set-up that this endpoint refused, after
-    /// [`DatagramOutcome::Replied`]. Anyone can forge one with [`RefusalReason::Protection`]: report those at a
-    /// limited rate.
+    /// [`DatagramOutcome::Replied`]. Anyone can forge one with [`RefusalReason::Protection`]: report those at
+    /// a limited rate.
     pub fn take_refused(&mut self) -> Option<RefusedSetUp> {
         self.refused.take()
     }
