@@ -44,7 +44,7 @@ pub struct Association {
 impl Association {
     /// Size of the largest message that [`recv`](Self::recv) returns, in bytes: 16 MiB. It is also what an
     /// association keeps at most of messages that have arrived in part, beside the receive buffer.
-    pub const MAX_MESSAGE: usize = 16 << 20;
+    pub const MAX_MESSAGE: usize = crate::whole::MAX_MESSAGE;
 
     /// Creates a handle. The caller counts it.
     pub(crate) fn new(shared: Arc<Shared>, handle: Handle, losing_restarts: u32) -> Self {
@@ -102,7 +102,7 @@ impl Association {
     }
 
     /// Waits for an event until `ready` returns a value.
-    async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
+    pub(crate) async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
         poll_fn(|cx| self.poll_wait(cx, &mut ready)).await
     }
 
@@ -195,8 +195,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association goes
-    ///   on. [`recv_part`](Self::recv_part) receives messages of any size.
+    /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association
+    ///   goes on. [`recv_part`](Self::recv_part) receives messages of any size.
     /// - [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
     ///   after it; the association goes on.
     /// - Otherwise the association was lost; messages that arrived before are returned first.
@@ -245,8 +245,11 @@ impl Association {
     /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. Returns `None` if the
     /// association has ended and all events were returned. The association keeps 256 events with 1 MiB of
     /// undelivered messages in them, and drops the oldest first.
+    ///
+    /// Each event is returned once, to one of the tasks that call this, whichever handle they use. A further
+    /// listener that is to get every event has [`events`](Self::events).
     pub async fn event(&self) -> Option<Event> {
-        self.wait(|slot| match slot.next_event() {
+        self.wait(|slot| match slot.events.pop() {
             Some(event) => Some(Some(event)),
             None => matches!(slot.phase, Phase::Over(_)).then_some(None),
         })

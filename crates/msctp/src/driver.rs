@@ -22,6 +22,7 @@ use crate::forward::Forwarded;
 use crate::log;
 use crate::mobile::{Follower, Step, begins_with_one_of};
 use crate::outbox::{Item, Outbox};
+use crate::panics::contain;
 use crate::shards::Shards;
 use crate::state::{Shared, State};
 
@@ -146,7 +147,9 @@ impl Driver {
                                 continue;
                             }
                         }
-                        take(&mut state, now, &mut datagram, &mut before, &mut self.outbox);
+                        contain(&mut state, &mut self.outbox, |state, outbox| {
+                            take(state, now, &mut datagram, &mut before, outbox);
+                        });
                     }
                 }
                 Poll::Ready(Err(_)) => broken.push(ip),
@@ -187,7 +190,9 @@ impl Driver {
                     let mut state = self.shared.lock();
                     let now = state.now();
                     let mut datagram = Datagram { local, remote, ecn, bytes: &mut bytes };
-                    take(&mut state, now, &mut datagram, &mut before, &mut self.outbox);
+                    contain(&mut state, &mut self.outbox, |state, outbox| {
+                        take(state, now, &mut datagram, &mut before, outbox);
+                    });
                 }
                 Forwarded::Icmp(local, message) => {
                     take_icmp(&mut self.shared.lock(), local, &message);
@@ -343,22 +348,15 @@ impl Driver {
         let (clock, now) = (state.clock, state.now());
         let changed = self.change_sockets(std::mem::take(&mut state.socket_changes));
         state.look_again();
-        let steps = expire(&mut state, now);
-        // Their answers leave with the acknowledgements that `drain` finds.
-        *set_ups -= state.serve_set_ups(now, *set_ups);
-        // Events can cause calls, and calls packets and events.
-        loop {
-            drain(&mut state, now, None, &mut self.outbox);
-            state.report_trace();
-            let mut any = false;
-            state.take_events(|state, handle, event| {
-                any = true;
-                state.follow_event(now, handle, event);
-            });
-            any |= state.look_after(now);
-            if !any {
-                break;
-            }
+        let mut steps = Vec::new();
+        let done = contain(&mut state, &mut self.outbox, |state, outbox| {
+            steps = expire(state, now);
+            settle(state, now, set_ups, outbox);
+        });
+        if done.is_none() {
+            drop(state);
+            self.take_steps(steps);
+            return Some(true);
         }
         state.unsettled = false;
         self.report_flush = state.wants_flush();
@@ -608,6 +606,27 @@ impl Line {
             self.pending_bytes -= waiting.bytes.len();
         }
         lost
+    }
+}
+
+/// Serves up to `set_ups` set-ups, which it subtracts, and runs the core until it has nothing to send or to
+/// report.
+fn settle(state: &mut State, now: Time, set_ups: &mut u32, outbox: &mut Outbox) {
+    // Their answers leave with the acknowledgements that `drain` finds.
+    *set_ups -= state.serve_set_ups(now, *set_ups);
+    // Events can cause calls, and calls packets and events.
+    loop {
+        drain(state, now, None, outbox);
+        state.report_trace();
+        let mut any = false;
+        state.take_events(|state, handle, event| {
+            any = true;
+            state.follow_event(now, handle, event);
+        });
+        any |= state.look_after(now);
+        if !any {
+            break;
+        }
     }
 }
 

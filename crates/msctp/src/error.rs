@@ -202,12 +202,12 @@ pub enum AssociationError {
     /// `AuthConfig::accept_restarts` set to false refuses restarts.
     #[error("the peer restarted the association: continue to read from the new one, or abort it")]
     Restarted,
-    /// A message on this stream is larger than [`MAX_MESSAGE`](crate::Association::MAX_MESSAGE), alone or
-    /// together with others that have arrived in part. Returned once by [`recv`](crate::Association::recv) for
-    /// each such message, which is discarded; the association continues.
+    /// A message on this stream is larger than `Association::MAX_MESSAGE`, alone or
+    /// together with others that have arrived in part. Returned once by [`recv`](crate::Association::recv)
+    /// for each such message, which is discarded; the association continues.
     #[error(
         "a message on stream {stream} is larger than {} bytes: receive it in parts, with recv_part",
-        crate::Association::MAX_MESSAGE
+        crate::whole::MAX_MESSAGE
     )]
     MessageTooLarge {
         /// The stream of the message.
@@ -405,6 +405,7 @@ fn words(reason: &LossReason) -> String {
             format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
         }
         LossReason::Aborted => "aborted by this end".to_owned(),
+        LossReason::Panicked { message } => format!("code of this end panicked: {message}"),
         LossReason::ProtocolViolation { what, .. } => format!("the peer violated the protocol: {what}"),
         other => format!("lost: {other:?}"),
     }

@@ -144,6 +144,8 @@ mod close;
 mod driver;
 mod endpoint;
 mod error;
+mod event_queue;
+mod events;
 mod follow;
 mod forward;
 mod history;
@@ -159,6 +161,7 @@ mod mobile;
 mod numbers;
 mod options;
 mod outbox;
+mod panics;
 mod place;
 #[cfg(feature = "tls")]
 mod proof;
@@ -189,6 +192,7 @@ pub use error::{
     AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, ProtectionMismatch,
     Refusal, SendError, StreamError, StreamReset,
 };
+pub use events::Events;
 pub use history::{History, Move};
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer, TraceSink};

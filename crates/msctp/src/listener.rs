@@ -104,6 +104,7 @@ impl Arrivals {
 impl Arrivals {
     /// Queues a failed set-up for [`Endpoint::rejected`](crate::Endpoint::rejected).
     pub(crate) fn reject(&self, remote: SocketAddr, error: Rejection) {
+        crate::log::rejected(remote, &error);
         let mut waiting = self.lock();
         waiting.rejected.push(remote, error);
         waiting.wakers.wake_all();

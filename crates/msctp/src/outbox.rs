@@ -31,6 +31,11 @@ pub(crate) struct Item {
 }
 
 impl Outbox {
+    /// Drops the bytes behind the last packet.
+    pub(crate) fn drop_rest(&mut self) {
+        self.bytes.truncate(self.items.last().map_or(0, |last| last.start + last.len));
+    }
+
     /// Adds the packet that was appended to `bytes` at `start`.
     pub(crate) fn push(&mut self, start: usize, transmit: &Transmit, handle: Option<Handle>, udp_port: u16) {
         let item = Item {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use msctp_proto::{AbortReason, Event, Handle, LossReason};
+use msctp_proto::{AbortReason, Event, Handle, LossReason, RefusalReason};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
@@ -195,14 +195,19 @@ impl State {
         }
     }
 
-    /// Reports a set-up that the core refused, at most once per second, since its source may be forged.
+    /// Reports a set-up that the core refused: at most once per second where its source may be forged.
     pub(crate) fn note_refused(&mut self, now: Time, remote: SocketAddr) {
         let Some(refused) = self.core.take_refused() else { return };
         let Some(listener) = self.listeners.get(&refused.local_port) else { return };
-        if listener.arrivals.may_report_refused(now) {
-            let rejection = Rejection::NoCommonProtection(PeerProtection::of(&refused.methods));
-            listener.arrivals.reject(remote, rejection);
-        }
+        let rejection = match refused.reason {
+            RefusalReason::Protection { .. } if !listener.arrivals.may_report_refused(now) => return,
+            RefusalReason::Protection { methods, .. } => {
+                Rejection::NoCommonProtection(PeerProtection::of(&methods))
+            }
+            RefusalReason::TooManyOfPeer => Rejection::TooManyOfPeer,
+            _ => Rejection::TooManyAssociations,
+        };
+        listener.arrivals.reject(remote, rejection);
     }
 
     /// Reports a set-up that ended because the first keys of both ends differ.

@@ -1,11 +1,10 @@
 //! [`Slot`]: what this crate keeps of an association, beside the core.
 
-use std::collections::VecDeque;
-
 use msctp_proto::{Association, AssociationStats, Event, Message, PathStats};
 use msctp_units::Time;
 
 use crate::error::AssociationError;
+use crate::event_queue::EventQueue;
 use crate::history::Record;
 use crate::keys::Keys;
 use crate::log::Log;
@@ -13,12 +12,6 @@ use crate::mobile::Moves;
 use crate::numbers::Numbers;
 use crate::wakers::{Wait, Wakers};
 use crate::whole::{Parts, Step};
-
-/// Number of events kept for the application; the oldest are dropped first.
-const EVENTS: usize = 256;
-
-/// Bytes of undelivered messages in the kept events.
-const EVENT_BYTES: usize = 1 << 20;
 
 /// Number of tasks that are woken at a time when there is room in the send buffer.
 const WRITERS: usize = 16;
@@ -62,9 +55,9 @@ pub(crate) struct Slot {
     pub(crate) numbers: Numbers,
     /// Messages that arrive in parts.
     parts: Option<Box<Parts>>,
-    pub(crate) events: VecDeque<Event>,
-    /// Bytes of messages in `events`.
-    event_bytes: usize,
+    pub(crate) events: EventQueue,
+    /// Queues of further listeners, with their numbers.
+    pub(crate) listeners: Vec<(u64, EventQueue)>,
     /// Statistics at the end of the association.
     pub(crate) last: Option<Box<Last>>,
     /// SCTP ports of this end and the peer.
@@ -100,8 +93,8 @@ impl Slot {
             streams: (0, 0),
             numbers: Numbers::default(),
             parts: None,
-            events: VecDeque::new(),
-            event_bytes: 0,
+            events: EventQueue::default(),
+            listeners: Vec::new(),
             last: None,
             sctp_ports: (0, 0),
             initiator: handles > 0,
@@ -156,15 +149,8 @@ impl Slot {
             }
             _ => {}
         }
-        self.event_bytes += payload(&event);
-        if self.events.len() == self.events.capacity() && self.events.len() < 4 {
-            // Most associations keep the one or two events of their set-up: no room beside them.
-            self.events.reserve_exact(1);
-        }
-        self.events.push_back(event);
-        while self.events.len() > EVENTS || self.event_bytes > EVENT_BYTES && self.events.len() > 1 {
-            drop(self.next_event());
-        }
+        self.listeners.iter_mut().for_each(|(_, events)| events.push(event.clone()));
+        self.events.push(event);
         self.wakers.wake(Wait::Event);
     }
 
@@ -181,8 +167,8 @@ impl Slot {
         self.numbers.wake_all();
     }
 
-    /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether anything
-    /// was taken from the core.
+    /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether
+    /// anything was taken from the core.
     pub(crate) fn next_message(
         &mut self,
         association: &mut Association,
@@ -210,21 +196,6 @@ impl Slot {
                 Step::Wait => {}
             }
         }
-    }
-
-    /// Takes the oldest event.
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
-        let event = self.events.pop_front()?;
-        self.event_bytes -= payload(&event);
-        Some(event)
-    }
-}
-
-/// Returns the bytes of the message that an event carries.
-fn payload(event: &Event) -> usize {
-    match event {
-        Event::SendFailed(failure) => failure.message.data.len(),
-        _ => 0,
     }
 }
 

@@ -338,7 +338,7 @@ impl State {
     /// Adds an association that is not over.
     pub(crate) fn insert_slot(&mut self, handle: Handle, mut slot: Box<Slot>) {
         slot.sctp_ports = self.core.association(handle).map_or((0, 0), msctp_proto::Association::ports);
-        slot.log = Log::begin(&self.core, handle, slot.initiator);
+        slot.log = Log::begin(&self.core, handle, self.place.number(handle), slot.initiator);
         self.slots.insert(handle, slot);
         self.live += 1;
     }
@@ -485,41 +485,51 @@ impl State {
 
     /// Forwards the core's events. Call it when the core has nothing more to send.
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
-        while let Some((handle, mut event)) = self.core.poll_event() {
-            if event == Event::Lost(LossReason::Aborted) && self.is_abandoned(handle) {
-                event = Event::Lost(LossReason::SetupTimeout);
-            }
-            moved(self, handle, &event);
-            if let Event::Streams(change) = &event {
-                self.note_streams(handle, change);
-            }
-            self.follow_keys(handle, &event);
-            let Some(slot) = self.slots.get_mut(&handle) else { continue };
-            let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
-            slot.log.event(&self.core, handle, &event);
-            let primary = || {
-                let path = self.core.association(handle)?.paths().find(|path| path.primary)?;
-                Some((path.id, path.at))
-            };
-            slot.record.note(self.clock.now(), &event, primary);
-            slot.note(event);
-            if !matches!(slot.phase, Phase::Connecting)
-                && let Some(deadline) = slot.connect_by.take()
-            {
-                self.connect_by.remove(&(deadline, handle));
-            }
-            if !was_over && matches!(slot.phase, Phase::Over(_)) {
-                self.live -= 1;
-                self.flushed = false;
-                slot.last = self.core.association(handle).map(|association| {
-                    Box::new(Last { stats: association.stats(), paths: association.paths().collect() })
-                });
-                self.cut_off += u64::from(was_up && matches!(slot.phase, Phase::Over(Some(_))));
-            }
-            if matches!(slot.phase, Phase::Over(_)) && slot.handles == 0 && !slot.queued {
-                self.drain_unread(handle);
-                self.remove_slot(handle);
-            }
+        while let Some((handle, event)) = self.core.poll_event() {
+            self.take_event(handle, event, &mut moved);
+        }
+    }
+
+    /// Forwards an event of an association.
+    pub(crate) fn take_event(
+        &mut self,
+        handle: Handle,
+        mut event: Event,
+        moved: &mut impl FnMut(&mut Self, Handle, &Event),
+    ) {
+        if event == Event::Lost(LossReason::Aborted) && self.is_abandoned(handle) {
+            event = Event::Lost(LossReason::SetupTimeout);
+        }
+        moved(self, handle, &event);
+        if let Event::Streams(change) = &event {
+            self.note_streams(handle, change);
+        }
+        self.follow_keys(handle, &event);
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
+        slot.log.event(&self.core, handle, &event);
+        let primary = || {
+            let path = self.core.association(handle)?.paths().find(|path| path.primary)?;
+            Some((path.id, path.at))
+        };
+        slot.record.note(self.clock.now(), &event, primary);
+        slot.note(event);
+        if !matches!(slot.phase, Phase::Connecting)
+            && let Some(deadline) = slot.connect_by.take()
+        {
+            self.connect_by.remove(&(deadline, handle));
+        }
+        if !was_over && matches!(slot.phase, Phase::Over(_)) {
+            self.live -= 1;
+            self.flushed = false;
+            slot.last = self.core.association(handle).map(|association| {
+                Box::new(Last { stats: association.stats(), paths: association.paths().collect() })
+            });
+            self.cut_off += u64::from(was_up && matches!(slot.phase, Phase::Over(Some(_))));
+        }
+        if matches!(slot.phase, Phase::Over(_)) && slot.handles == 0 && !slot.queued {
+            self.drain_unread(handle);
+            self.remove_slot(handle);
         }
     }
 
@@ -570,8 +580,8 @@ impl State {
         }
     }
 
-    /// Looks again after associations with room in their send buffers, when the tasks that were woken have had
-    /// their turn.
+    /// Looks again after associations with room in their send buffers, when the tasks that were woken have
+    /// had their turn.
     pub(crate) fn look_again(&mut self) {
         for handle in std::mem::take(&mut self.unused) {
             self.touch(handle);

@@ -74,6 +74,13 @@ pub enum Rejection {
     /// Too many peers had not proved their keys, most of them at this source.
     #[error("too many set-ups at a time")]
     TooManySetUps,
+    /// The endpoint has as many associations as `EndpointConfig::max_associations` allows.
+    #[error("too many associations: EndpointConfig::max_associations")]
+    TooManyAssociations,
+    /// The peer's address has as many associations as `EndpointConfig::max_associations_per_peer` allows. A
+    /// NAT or a tunnel may stand for many peers.
+    #[error("too many associations of this address: EndpointConfig::max_associations_per_peer")]
+    TooManyOfPeer,
 }
 
 /// The protection that a peer offers.

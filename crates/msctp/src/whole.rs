@@ -1,11 +1,13 @@
-//! [`Parts`]: messages that the core delivers in parts (RFC 9260 §11.1.7, partial delivery) until they are whole.
+//! [`Parts`]: messages that the core delivers in parts (RFC 9260 §11.1.7, partial delivery) until they are
+//! whole.
 
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 use msctp_proto::{Message, PartialAbort};
 
-use crate::association::Association;
+/// Size of the largest message that is kept until it is whole, and of all of them together (bytes).
+pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
 /// Number of bytes for which each kept message counts besides its own.
 const OVERHEAD: usize = 256;
@@ -31,7 +33,7 @@ pub(crate) enum Step {
     Ready(Message),
     /// Nothing yet: the next part is to be read.
     Wait,
-    /// The message is larger than [`Association::MAX_MESSAGE`].
+    /// The message is larger than [`MAX_MESSAGE`].
     TooLarge { stream: u16 },
 }
 
@@ -70,7 +72,7 @@ impl Parts {
 
     /// Keeps one more part of a message, if there is room.
     fn keep(&self, first: Message, mut data: BytesMut, part: &Message) -> (Begun, Step) {
-        if self.charge + OVERHEAD + data.len() + part.data.len() > Association::MAX_MESSAGE {
+        if self.charge + OVERHEAD + data.len() + part.data.len() > MAX_MESSAGE {
             return (Begun::Discarded, Step::TooLarge { stream: part.stream });
         }
         data.extend_from_slice(&part.data);
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn a_message_above_the_limit_is_reported_once_and_the_next_is_whole() {
         let mut parts = Parts::default();
-        let half = Association::MAX_MESSAGE / 2;
+        let half = MAX_MESSAGE / 2;
         assert_eq!(parts.take(part(1, 0, half, true, false), true), Step::Wait);
         assert_eq!(parts.take(part(1, 0, half, false, false), true), Step::TooLarge { stream: 1 });
         assert_eq!(parts.take(part(1, 0, half, false, false), true), Step::Wait);
@@ -147,7 +149,7 @@ mod tests {
         let mut refused = 0;
         for stream in 0..u16::MAX {
             refused += usize::from(parts.take(part(stream, 0, 1000, true, false), true) != Step::Wait);
-            assert!(parts.charge <= Association::MAX_MESSAGE);
+            assert!(parts.charge <= MAX_MESSAGE);
         }
         assert!(refused > 0);
     }

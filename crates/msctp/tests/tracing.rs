@@ -40,11 +40,16 @@ impl Lines {
 
 impl Subscriber for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("msctp")
+        metadata.target() == "msctp" || metadata.target() == "caller"
     }
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let id = self.spans.fetch_add(1, Relaxed) + 1;
-        self.push(format!("{id}: {}", span.metadata().name()), |text| span.record(text));
+        let parent = match span.is_contextual() {
+            true => self.inside.lock().unwrap().last().copied(),
+            false => span.parent().map(Id::into_u64),
+        };
+        let begin = format!("{id}: {} in {}", span.metadata().name(), parent.unwrap_or_default());
+        self.push(begin, |text| span.record(text));
         Id::from_u64(id)
     }
     fn record(&self, _span: &Id, _values: &Record<'_>) {}
@@ -66,12 +71,16 @@ fn a_subscriber_sees_set_up_paths_a_move_and_the_end() {
     let subscriber = Lines::default();
     let lines = Arc::clone(&subscriber.lines);
     let _guard = tracing::subscriber::set_default(subscriber);
+    let mut numbers = Vec::new();
     run(async {
         let (server, peer) = server(9);
         let bind = ["127.0.0.2:0", "127.0.0.3:0"].map(|address| address.parse().unwrap());
         let client = Endpoint::bind(&common::options_at(bind)).unwrap();
-        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
+        let caller = tracing::info_span!(target: "caller", "caller");
+        let connecting = caller.in_scope(|| client.connect(peer, Security::insecure(), Config::default()));
+        let association = connecting.await.unwrap();
         let accepted = server.accept(9).await.unwrap();
+        numbers.extend([association.number(), accepted.number()]);
         let active = || association.paths().iter().filter(|path| path.state == PathState::Active).count();
         while active() < 2 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -86,7 +95,7 @@ fn a_subscriber_sees_set_up_paths_a_move_and_the_end() {
     let lines = lines.lock().unwrap().join("\n");
     let span = |connects: &str| {
         let line = lines.lines().find(|line| line.ends_with(connects)).unwrap_or_else(|| panic!("{lines}"));
-        assert!(line.contains(": association local_port="), "{line}");
+        assert!(line.contains(": association in "), "{line}");
         line.split(':').next().unwrap()
     };
     let (client, server) = (span("connects=true"), span("connects=false"));
@@ -105,5 +114,9 @@ fn a_subscriber_sees_set_up_paths_a_move_and_the_end() {
     has(server, "INFO message=path state");
     has(client, "WARN message=association lost");
     has(client, "enough of it");
-    has(server, "aborted by this end");
+    has(server, "INFO message=association aborted by this end");
+    let caller =
+        lines.lines().find(|line| line.contains(": caller in 0")).unwrap().split(':').next().unwrap();
+    has(client, &format!("association in {caller} number={}", numbers[0]));
+    has(server, &format!("association in 0 number={}", numbers[1]));
 }

@@ -158,6 +158,13 @@ pub enum LossReason {
     /// Set-up failed: the peer's protection is that of an earlier version, whose keys depend only on a part
     /// of the set-up.
     EarlierVersion,
+    /// Code of the association panicked, such as that of a controller or a policy of the application, and the
+    /// driver went on without the association
+    /// ([`Endpoint::remove_panicked`](crate::Endpoint::remove_panicked)).
+    Panicked {
+        /// The message of the panic.
+        message: String,
+    },
     /// This end aborted because the peer violated the protocol.
     ProtocolViolation {
         /// Error cause in the ABORT (RFC 9260 §3.3.10).

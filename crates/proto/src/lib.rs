@@ -70,7 +70,7 @@ pub use association::Association;
 pub use auth::{AuthConfig, AuthEvent, AuthPolicy, HmacAlgorithm, KeyError, MAX_KEYS, SharedKey};
 pub use call_error::CallError;
 pub use config::{Config, EndpointConfig, Moves, PathUse};
-pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason, RefusedSetUp};
+pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason, RefusalReason, RefusedSetUp};
 pub use error::{AbortReason, ConfigError, Restarted, SendError};
 pub use event::{Event, LossReason};
 pub use extensions::{Agreed, OfferConfig};

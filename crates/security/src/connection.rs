@@ -17,6 +17,9 @@ pub const EXPORTER_LABEL: &str = "EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 /// with `EXPERIMENTAL` to everyone.
 const CODE_LABEL: &str = "EXPERIMENTAL_msctp_code";
 
+/// The label of the channel binding (RFC 9266).
+const CHANNEL_BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
+
 /// A peer that TLS has authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -24,6 +27,10 @@ pub struct Peer {
     pub fingerprint: Fingerprint,
     /// The peer's certificate chain, or its raw public key.
     pub certificates: Vec<CertificateDer<'static>>,
+    /// The channel binding `tls-exporter` (RFC 9266) of the connection with which the association began:
+    /// equal at both ends, and at no others. An authentication of the application that depends on it holds
+    /// for this association only.
+    pub channel_binding: [u8; 32],
 }
 
 /// A TLS connection.
@@ -108,7 +115,9 @@ impl Connection {
         let certificates = self.tls.peer_certificates().unwrap_or_default();
         let first = certificates.first().ok_or(Error::NoCertificate)?;
         let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
-        Ok(Peer { fingerprint: Fingerprint::of(first), certificates })
+        let mut channel_binding = [0; 32];
+        self.tls.export_keying_material(&mut channel_binding[..], CHANNEL_BINDING_LABEL, Some(&[]))?;
+        Ok(Peer { fingerprint: Fingerprint::of(first), certificates, channel_binding })
     }
 
     /// Exports the key material of one direction, from the TLS client or the server

@@ -224,6 +224,7 @@ const fn reason(rejection: &Rejection) -> &'static str {
         Rejection::SetUpChanged => "set-up changed",
         Rejection::NoCommonProtection(_) => "other encryption",
         Rejection::TooManySetUps => "too many set-ups",
+        Rejection::TooManyAssociations | Rejection::TooManyOfPeer => "too many associations",
         _ => "rejected",
     }
 }

@@ -100,8 +100,8 @@ async fn connect_given_up_leaves_nothing_and_hinders_nothing() {
     association.unwrap().abort("done");
 }
 
-/// Thousands of tasks wait for room in the send buffer, and every second one stops waiting: all messages of the
-/// others arrive, and a task is not woken for each message of the others.
+/// Thousands of tasks wait for room in the send buffer, and every second one stops waiting: all messages of
+/// the others arrive, and a task is not woken for each message of the others.
 #[tokio::test]
 async fn of_many_tasks_that_wait_for_the_send_buffer_few_are_woken_at_a_time() {
     const TASKS: u32 = 2_000;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
 
-use crate::common::{self, options, run, tls};
-use msctp::security::{AnyPeer, Pinned};
-use msctp::{Config, Endpoint, EndpointOptions, Peer};
+use crate::common::{self, options, run, soon, tls};
+use msctp::security::{AnyPeer, Pinned, Rejection};
+use msctp::{Config, ConnectError, Endpoint, EndpointConfig, EndpointOptions, Peer, Refusal, Security};
 
 const PORT: u16 = 9;
 
@@ -217,4 +217,41 @@ fn rejections_that_nobody_takes_are_counted() {
         }
         assert_eq!((other, same), (3, 80));
     });
+}
+
+/// A limit that refuses clients is reported, with its name and the number of them.
+#[tokio::test]
+async fn a_limit_of_associations_is_reported_where_it_refuses() {
+    let options = |per_peer, all| EndpointOptions {
+        core: EndpointConfig {
+            max_associations_per_peer: per_peer,
+            max_associations: all,
+            ..EndpointConfig::default()
+        },
+        ..common::options()
+    };
+    for (per_peer, all, name) in
+        [(2, 100, Rejection::TooManyOfPeer), (100, 2, Rejection::TooManyAssociations)]
+    {
+        let server = Endpoint::bind(&options(per_peer, all)).unwrap();
+        server.listen(PORT, Security::insecure(), Config::default()).unwrap();
+        let client = Endpoint::bind(&common::options()).unwrap();
+        let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let connected = client.connect(peer.clone(), Security::insecure(), Config::default());
+            held.push(soon(connected).await.unwrap());
+        }
+        for _ in 0..3 {
+            let refused = client.connect(peer.clone(), Security::insecure(), Config::default());
+            assert!(matches!(soon(refused).await, Err(ConnectError::Refused(Refusal::OutOfResource))));
+        }
+        let mut count = 0;
+        while count < 3 {
+            let rejected = soon(server.rejected(PORT)).await.unwrap();
+            assert_eq!(rejected.error, name);
+            count += rejected.count;
+        }
+        assert_eq!(count, 3);
+    }
 }

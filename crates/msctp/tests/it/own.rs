@@ -6,12 +6,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::soon;
+use common::{bind, soon};
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
-use msctp::{Config, ConnectError, Endpoint, Event, PathId, Peer, Rate, Security, Time};
+use msctp::{
+    AssociationError, Config, ConnectError, Endpoint, Event, LossReason, PathId, Peer, Rate, Security, Time,
+};
 
 const PORT: u16 = 5001;
+/// Acknowledged bytes at which the controller [`Fixed`] fails.
+const FAILS_AT: u64 = 50_000_000;
 
 /// A controller with a constant window.
 #[derive(Debug)]
@@ -31,7 +35,8 @@ impl Controller for Fixed {
         false
     }
     fn on_ack(&mut self, ack: &Ack) {
-        self.acknowledged.fetch_add(ack.bytes_acked, Relaxed);
+        let before = self.acknowledged.fetch_add(ack.bytes_acked, Relaxed);
+        assert!(before + ack.bytes_acked < FAILS_AT, "the controller has failed");
     }
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_recovery_exit(&mut self, _now: Time) {}
@@ -139,4 +144,42 @@ async fn what_cannot_work_is_refused_before_anything_is_sent() {
     assert_eq!(shut.validate().unwrap_err().to_string(), want);
 
     Config { controller: fixed(3000, &none), ..Config::default() }.validate().unwrap();
+}
+
+/// A panic of the application's code in one association ends that one: both its ends are told, and the other
+/// associations of the endpoint, and new ones, go on.
+#[tokio::test]
+async fn a_panic_in_a_controller_ends_one_association() {
+    let (server, client) = (bind(), bind());
+    server.listen(PORT, Security::insecure(), Config::default()).unwrap();
+    let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
+    let connect = async |config| {
+        let association = client.connect(peer.clone(), Security::insecure(), config).await.unwrap();
+        (association, server.accept(PORT).await.unwrap())
+    };
+    let (good, good_peer) = connect(Config::default()).await;
+    let about_to_fail = Arc::new(AtomicU64::new(FAILS_AT - 1000));
+    let (bad, bad_peer) =
+        connect(Config { controller: fixed(100_000, &about_to_fail), ..Config::default() }).await;
+    bad.send_bytes(0, vec![0; 5000]).await.unwrap();
+    let lost = soon(bad.closed()).await.unwrap_err();
+    let message = "the controller has failed".to_owned();
+    assert_eq!(lost, AssociationError::Lost(LossReason::Panicked { message }));
+    let told = loop {
+        match soon(bad_peer.recv()).await {
+            Ok(message) => assert!(message.is_some()),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(told.contains("code of this association panicked"), "{told}");
+    good.send_bytes(0, "still here").await.unwrap();
+    assert_eq!(soon(good_peer.recv()).await.unwrap().unwrap().data, "still here");
+    let (again, again_peer) = connect(Config::default()).await;
+    again.send_bytes(0, "new").await.unwrap();
+    assert_eq!(soon(again_peer.recv()).await.unwrap().unwrap().data, "new");
+    drop((bad, bad_peer));
+    for association in [good, again] {
+        soon(association.shutdown()).await.unwrap();
+    }
+    soon(client.close()).await.unwrap();
 }

@@ -249,3 +249,31 @@ fn an_endpoint_lists_the_associations_in_use_and_their_history() {
         assert!(client.associations().is_empty(), "it is over");
     });
 }
+
+#[test]
+fn every_listener_gets_every_event() {
+    run(async {
+        let (_server, _client, association, _accepted) = pair().await;
+        let (mut first, mut second) = (association.events(), association.clone().events());
+        let gone = association.events();
+        drop(gone);
+        association.request_heartbeat(association.paths()[0].id).unwrap();
+        association.abort("enough");
+        let mut seen = Vec::new();
+        for listener in [&mut first, &mut second] {
+            let mut events = Vec::new();
+            while let Some(event) = listener.next().await {
+                events.push(event);
+            }
+            assert!(events.iter().any(|event| matches!(event, Event::Lost(_))), "{events:?}");
+            seen.push(events);
+        }
+        assert_eq!(seen[0], seen[1]);
+        // The call of the association itself has its own, from the beginning.
+        let mut own = Vec::new();
+        while let Some(event) = association.event().await {
+            own.push(event);
+        }
+        assert!(own.ends_with(&seen[0]) && own.len() > seen[0].len(), "{own:?}");
+    });
+}

@@ -131,6 +131,48 @@ fn chunks(packet: &[u8]) -> Vec<u8> {
     types
 }
 
+/// A check that panics.
+#[derive(Debug)]
+struct Panics;
+
+impl CheckPeer for Panics {
+    fn check(&self, _fingerprint: &Fingerprint) -> Result<(), msctp::security::Refused> {
+        panic!("the check has failed")
+    }
+}
+
+#[test]
+fn a_panic_in_a_check_of_peers_refuses_that_peer() {
+    run(async {
+        let (server, peer) = server(any());
+        let client = bind();
+        let failed = client.connect(peer.clone(), tls(&identity(), Panics), Config::default()).await;
+        let Err(ConnectError::Lost(AssociationError::Lost(lost))) = failed else { panic!("{failed:?}") };
+        assert_eq!(lost, LossReason::Panicked { message: "the check has failed".to_owned() });
+        let association = client.connect(peer, any(), Config::default()).await.unwrap();
+        let accepted = soon(server.accept(PORT)).await.unwrap();
+        association.send_bytes(0, "works").await.unwrap();
+        assert_eq!(soon(accepted.recv()).await.unwrap().unwrap().data, "works");
+    });
+}
+
+#[test]
+fn the_channel_binding_is_equal_at_both_ends_and_of_one_association() {
+    run(async {
+        let (server, peer) = server(any());
+        let (mut held, mut seen) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            let (client, association) = connect_to(peer.clone(), any()).await.unwrap();
+            let accepted = server.accept(PORT).await.unwrap();
+            let [a, b] = [&association, &accepted].map(|end| end.peer_identity().unwrap().channel_binding);
+            assert_eq!(a, b);
+            assert!(!seen.contains(&a) && a != [0; 32]);
+            seen.push(a);
+            held.push((client, association, accepted));
+        }
+    });
+}
+
 #[test]
 fn both_ends_are_authenticated_and_data_never_leaves_in_clear() {
     run(async {

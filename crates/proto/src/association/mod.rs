@@ -388,6 +388,9 @@ impl Association {
                     if self.knows_path(path) {
                         changed.push((path, from));
                     }
+                    if to == PathState::Active {
+                        self.outbound.leave_failed_paths(path, &mut self.paths);
+                    }
                     self.notify_path_active(now, path, to);
                 }
                 PathEvent::DataPathChanged { from, .. } => self.report_data_path(now, from),
@@ -406,9 +409,6 @@ impl Association {
         }
         // A new primary may be one that cannot carry data.
         self.report_data_path(now, None);
-        for &(path, _) in &changed {
-            self.outbound.leave_failed_paths(path, &mut self.paths);
-        }
         // After the failovers that they caused: a switch by the policy comes last.
         for (path, from) in changed {
             self.notify_path_state(now, path, from);

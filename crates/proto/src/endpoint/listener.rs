@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use msctp_units::{Span, Time};
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
-use super::{DatagramOutcome, Endpoint, IgnoreReason, RefusedSetUp};
+use super::{DatagramOutcome, Endpoint, IgnoreReason, RefusalReason, RefusedSetUp};
 use crate::addr::PathAddr;
 use crate::association::auth::random_number;
 use crate::association::negotiate::{Answer, Offer, OfferFault, answer_room};
@@ -62,7 +62,8 @@ impl Endpoint {
         if let Err(fault) = offer.check(&listener.config) {
             if let OfferFault::Protection(error) = fault {
                 let methods = offer.protection.as_ref().map_or_else(Vec::new, ProtectionOffer::methods);
-                self.refused = Some(RefusedSetUp { at, local_port, error, methods });
+                let reason = RefusalReason::Protection { error, methods };
+                self.refused = Some(RefusedSetUp { at, local_port, reason });
             }
             return self.refuse_init(now, at, ports, offer.tag, fault.cause().as_slice());
         }
@@ -179,7 +180,18 @@ impl Endpoint {
         }
         // The association that it set up is over: this is a replay, or the peer missed the end.
         let used = self.jar.is_used(&cookie);
-        if used || self.demux.has_tag(cookie.tags.local_tag) || !self.reserve(cookie.at.remote) {
+        let reserved = match used || self.demux.has_tag(cookie.tags.local_tag) {
+            true => false,
+            false => match self.reserve(cookie.at.remote) {
+                Ok(()) => true,
+                Err(reason) => {
+                    let local_port = cookie.tags.local_port;
+                    self.refused = Some(RefusedSetUp { at, local_port, reason });
+                    false
+                }
+            },
+        };
+        if !reserved {
             let causes = [Cause::OutOfResource];
             let causes = if used { Causes::EMPTY } else { Causes::from(&causes) };
             let abort = Abort { tag_reflected: false, causes };
@@ -194,16 +206,16 @@ impl Endpoint {
         outcome
     }
 
-    /// Counts another association that this peer sets up. Returns false if that is too many.
-    fn reserve(&self, peer: IpAddr) -> bool {
+    /// Counts another association that this peer sets up, if that is not too many.
+    fn reserve(&self, peer: IpAddr) -> Result<(), RefusalReason> {
         if !self.limits.begin(peer, self.config.max_associations_per_peer) {
-            return false;
+            return Err(RefusalReason::TooManyOfPeer);
         }
-        let reserved = self.limits.add_association(self.config.max_associations);
-        if !reserved {
+        if !self.limits.add_association(self.config.max_associations) {
             self.limits.end(peer);
+            return Err(RefusalReason::TooManyAssociations);
         }
-        reserved
+        Ok(())
     }
 
     /// Creates the association (step 5), which is counted already. The association handles the COOKIE ECHO as

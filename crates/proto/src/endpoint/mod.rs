@@ -101,17 +101,32 @@ pub enum IgnoreReason {
     ReplyRate,
 }
 
-/// A set-up that a listener refused because the ends cannot agree on protection (`Config::protection`).
+/// A set-up that this endpoint refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedSetUp {
-    /// Addresses of the INIT. The source may be forged.
+    /// Addresses of the peer's packet.
     pub at: PathAddr,
     /// The listener's SCTP port.
     pub local_port: u16,
     /// The reason of the refusal.
-    pub error: NegotiationError,
-    /// Key management methods that the peer offers; empty if it offers no protection.
-    pub methods: Vec<KeyManagementId>,
+    pub reason: RefusalReason,
+}
+
+/// Why an endpoint refused a set-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// The ends cannot agree on protection (`Config::protection`). The source of the INIT may be forged.
+    Protection {
+        /// What they disagree on.
+        error: NegotiationError,
+        /// Key management methods that the peer offers; empty if it offers no protection.
+        methods: Vec<KeyManagementId>,
+    },
+    /// The endpoint has [`EndpointConfig::max_associations`].
+    TooManyAssociations,
+    /// The peer's address has [`EndpointConfig::max_associations_per_peer`].
+    TooManyOfPeer,
 }
 
 /// An association and its bookkeeping.
@@ -166,6 +181,8 @@ pub struct Endpoint {
     schedule: Schedule,
     /// The last refused set-up, until the caller takes it.
     refused: Option<RefusedSetUp>,
+    /// Slot of the association whose code ran last.
+    running: Option<u32>,
     /// Associations that may have something to send.
     dirty: VecDeque<u32>,
     /// Associations that may have events.
@@ -231,6 +248,7 @@ impl Endpoint {
             limits,
             schedule: Schedule::default(),
             refused: None,
+            running: None,
             dirty: VecDeque::new(),
             eventful: VecDeque::new(),
             traced: VecDeque::new(),
@@ -415,7 +433,34 @@ impl Endpoint {
         if !core::mem::replace(&mut slot.dirty, true) {
             self.dirty.push_back(handle.slot);
         }
+        self.running = Some(handle.slot);
         Some(&mut entry.association)
+    }
+
+    /// Removes the association whose code ran last, without running any of it: for a driver that has caught
+    /// its panic, such as that of a controller or a policy of the application. Its state may be inconsistent.
+    /// Returns `None` if none has run, or it is removed already.
+    pub fn remove_panicked(&mut self) -> Option<(Handle, Box<Association>)> {
+        let slot = self.running.take()?;
+        let handle = self.handle(slot);
+        let entry = self.slots[slot as usize].entry.take()?;
+        self.demux.remove(slot, &entry.keys);
+        if let Some(peer) = entry.keys.begun {
+            self.limits.end(peer);
+        }
+        self.free_slot(slot, entry.memory);
+        Some((handle, entry.association))
+    }
+
+    /// Frees the slot of an association that was removed, which held these bytes.
+    fn free_slot(&mut self, slot: u32, memory: u64) {
+        self.limits.change_memory(memory, 0);
+        self.limits.remove_association();
+        let freed = &mut self.slots[slot as usize];
+        freed.generation = freed.generation.wrapping_add(1);
+        self.schedule.set(slot, None);
+        self.free.push(slot);
+        self.count -= 1;
     }
 
     /// Returns the number of associations, including closed ones that are not drained, without those of other
@@ -533,6 +578,7 @@ impl Endpoint {
         input: impl FnOnce(&mut Association, &mut CookieJar) -> bool,
     ) -> DatagramOutcome {
         let share = self.memory_share();
+        self.running = Some(slot);
         let entry = &mut self.slots[slot as usize].entry;
         let verified = entry.as_mut().is_some_and(|entry| {
             let association = &mut entry.association;
@@ -580,8 +626,9 @@ impl Endpoint {
         }
     }
 
-    /// Takes the last set-up that a listener refused because of its protection, after
-    /// [`DatagramOutcome::Replied`]. Anyone can forge such a set-up: report them at a limited rate.
+    /// Takes the last set-up that this endpoint refused, after
+    /// [`DatagramOutcome::Replied`]. Anyone can forge one with [`RefusalReason::Protection`]: report those at
+    /// a limited rate.
     pub fn take_refused(&mut self) -> Option<RefusedSetUp> {
         self.refused.take()
     }
@@ -609,6 +656,7 @@ impl Endpoint {
     fn next_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         while let Some(&slot) = self.dirty.front() {
             if let Some(entry) = &mut self.slots[slot as usize].entry {
+                self.running = Some(slot);
                 // Returned in place, as `Transmit` is large.
                 let transmit = entry.association.poll_transmit(now, out);
                 if transmit.is_some() {
@@ -670,12 +718,7 @@ impl Endpoint {
         });
         if done {
             let memory = entry.entry.take().map_or(0, |entry| entry.memory);
-            self.limits.change_memory(memory, 0);
-            self.limits.remove_association();
-            entry.generation = entry.generation.wrapping_add(1);
-            self.schedule.set(slot, None);
-            self.free.push(slot);
-            self.count -= 1;
+            self.free_slot(slot, memory);
         }
     }
 
@@ -695,6 +738,7 @@ impl Endpoint {
     pub fn handle_next_timeout(&mut self, now: Time) -> Option<Handle> {
         while let Some(slot) = self.schedule.pop_due(now) {
             if let Some(entry) = &mut self.slots[slot as usize].entry {
+                self.running = Some(slot);
                 entry.association.handle_timeout(now);
                 self.mark_dirty(slot);
                 return Some(self.handle(slot));
@@ -725,6 +769,8 @@ impl Endpoint {
 
     /// Returns the next trace entry of any association. Valid after `poll_transmit` returned `None`.
     pub fn poll_trace(&mut self) -> Option<(Handle, TraceEvent)> {
+        // What takes the entry is no code of an association.
+        self.running = None;
         while let Some(&slot) = self.traced.front() {
             let handle = self.handle(slot);
             let entry = &mut self.slots[slot as usize];

@@ -94,6 +94,10 @@ impl Outbound {
     pub(crate) fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.paced_until = None;
         self.ready_path = None;
+        if self.bursts_begun > 0 {
+            self.bursts = core::mem::take(&mut self.bursts_begun);
+            self.bursts_at = now;
+        }
         self.abandon_due(now, paths);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
         //# before sending new DATA chunks, the sender MUST first transmit any DATA chunks that are marked for
@@ -268,7 +272,10 @@ impl Outbound {
             return false;
         }
         let flow = &path.flow;
-        let burst_left = self.max_burst == 0 || flow.burst_at != now || flow.burst < self.max_burst;
+        // A driver may pass several packets of the peer before it sends.
+        let bursts = if self.bursts_at == now { self.bursts } else { 1 };
+        let burst_left =
+            self.max_burst == 0 || flow.burst_at != now || flow.burst < self.max_burst.saturating_mul(bursts);
         burst_left
             && may_begin_packet(path)
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1

@@ -115,6 +115,11 @@ pub(crate) struct Outbound {
     /// Streams are reset once all sent chunks are acknowledged.
     resetting: bool,
     max_burst: u32,
+    /// SACKs since the last attempt to send, each of which begins a burst (RFC 9260 §6.1 D).
+    bursts_begun: u32,
+    /// Bursts that may leave at `bursts_at`; one at any other time.
+    bursts: u32,
+    bursts_at: Time,
     /// Cuts fragments so that packets are full. Several packets then leave in one batch of equal lengths.
     full_packets: bool,
     /// Messages that fit one packet are sent in copy (`PathUse::Redundant`).
@@ -166,6 +171,9 @@ impl Outbound {
             shutdown_pending: false,
             resetting: false,
             max_burst: config.max_burst,
+            bursts_begun: 0,
+            bursts: 1,
+            bursts_at: Time::ZERO,
             full_packets: config.full_packets,
             copies_small: config.copies_small,
             retransmission_path: config.retransmission_path,

@@ -63,6 +63,8 @@ impl Outbound {
         sack: &Sack<'_>,
         paths: &mut Paths,
     ) -> Result<SackOutcome, SackFault> {
+        // RFC 9260 §6.1 D: each SACK starts a new burst
+        self.bursts_begun = self.bursts_begun.saturating_add(1);
         self.handle_acks(now, sack.cum_tsn_ack, Some(sack), paths)
     }
 
@@ -179,7 +181,6 @@ impl Outbound {
             let in_recovery = flow.recovery_exit.is_some();
             let in_ld = flow.ld_exit.is_some();
             flow.ack = AckSummary { in_recovery, in_ld, ..AckSummary::default() };
-            // RFC 9260 §6.1 D: each SACK starts a new burst
             flow.burst = 0;
         }
         Processing { now, advanced: cum_tsn_ack > self.sent.cum_tsn_ack() }

@@ -201,9 +201,9 @@ impl Outbound {
         }
     }
 
-    /// Retransmits on `to`, which answers again, what is in flight on paths that do not, as far as the window of
-    /// `to` allows. Without it, data in flight waits until the T3-rtx of a network that is gone expires, after
-    /// up to RTO.Max, if nothing else is sent.
+    /// Retransmits on `to`, which answers again, what is in flight on paths that do not, as far as the window
+    /// of `to` allows. Without it, data in flight waits until the T3-rtx of a network that is gone expires,
+    /// after up to RTO.Max, if nothing else is sent.
     pub(crate) fn leave_failed_paths(&mut self, to: PathId, paths: &mut Paths) {
         let works = |path: &Path| path.state() == PathState::Active;
         if self.silence.is_none() || !paths.get(to).is_some_and(works) {

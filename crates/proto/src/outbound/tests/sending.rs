@@ -86,6 +86,15 @@ fn rfc9260_6_1_d_max_burst_per_opportunity() {
     assert_eq!(sender.tsns(), [5, 6, 7, 8]);
     sender.wait(Span::from_millis(1));
     assert_eq!(sender.tsns(), [9, 10, 11, 12]);
+    sender.wait(Span::from_millis(1));
+    sender.sack(2, &[]);
+    sender.sack(4, &[]);
+    assert_eq!(sender.tsns(), [13, 14, 15, 16, 17, 18, 19, 20], "two bursts for two SACKs");
+    sender.enqueue(20, FULL);
+    sender.sack(6, &[]);
+    assert_eq!(sender.tsns(), [21, 22, 23, 24], "one for each");
+    sender.wait(Span::from_millis(1));
+    assert_eq!(sender.tsns(), [25, 26, 27, 28], "one at another time");
 }
 
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
