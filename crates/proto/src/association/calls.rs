@@ -65,8 +65,8 @@ impl Association {
         self.outbound.buffered()
     }
 
-    /// Requests an immediate SACK of the last message that is not sent yet (RFC 7053 §5.1), for an application
-    /// that waits for its acknowledgement. RFC 9260 §6.2 delays that of a single packet.
+    /// Requests an immediate SACK of the last message that is not sent yet (RFC 7053 §5.1), for an
+    /// application that waits for its acknowledgement. RFC 9260 §6.2 delays that of a single packet.
     pub fn expedite(&mut self) {
         self.outbound.expedite();
     }
