@@ -8,21 +8,29 @@ use msctp::security::{Identity, Pinned, Tls, provider};
 use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Answers requests, several at a time. A peer that gives a request up ends its task by a failed write.
+/// Answers requests, several at a time, and drops those that the peer gives up.
 async fn serve(association: Association) -> Result<(), Box<dyn Error + Send + Sync>> {
-    while let Some(mut stream) = association.accept_stream().await? {
+    while let Some(stream) = association.accept_stream().await? {
         tokio::spawn(async move {
+            let (mut send, mut recv) = stream.into_split();
             let mut request = String::new();
-            stream.read_to_string(&mut request).await?;
-            if request == "slow" {
-                tokio::time::sleep(Duration::from_secs(5)).await;
+            recv.read_to_string(&mut request).await?;
+            tokio::select! {
+                answer = work(&request) => send.write_all(answer.as_bytes()).await?,
+                _ = send.stopped() => println!("nobody waits for the answer to {request:?} any more"),
             }
-            stream.write_all(format!("answer to {request}").as_bytes()).await?;
-            stream.finish().await?;
+            send.finish().await?;
             std::io::Result::Ok(())
         });
     }
     Ok(())
+}
+
+async fn work(request: &str) -> String {
+    if request == "slow" {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    format!("answer to {request}")
 }
 
 /// Sends a request and reads its answer. Dropping this future gives the request up at both ends.

@@ -297,6 +297,9 @@ impl Association {
         }
         slot.wakers.add(Wait::Flush, cx);
         state.await_room(self.handle);
+        if let Some(association) = state.core.association_mut(self.handle) {
+            association.expedite();
+        }
         if drained {
             state.touch(self.handle);
         }

@@ -148,8 +148,30 @@ pub enum Refusal {
     /// The application or listener refused the association, with a reason that may be empty (RFC 9260
     /// §3.3.10.12).
     Application(String),
+    /// The peer does not accept this end's key or certificate, in its words.
+    Key(String),
+    /// The peer does not accept the one-time code, or wants one or none, in its words.
+    Code(String),
     /// Any other error cause, by its code (RFC 9260 §3.3.10).
     Cause(u16),
+}
+
+/// The reasons of an ABORT by which an end refuses its peer's key or certificate.
+pub(crate) mod key_reasons {
+    pub(crate) const REFUSED: &str = "your key is not accepted here";
+    pub(crate) const CHANGED: &str = "your key has changed";
+    pub(crate) const CERTIFICATE: &str = "your certificate is not accepted here";
+    pub(crate) const NO_CERTIFICATE: &str = "a certificate is required here";
+    pub(super) const ALL: [&str; 4] = [REFUSED, CHANGED, CERTIFICATE, NO_CERTIFICATE];
+}
+
+/// The reasons of an ABORT by which an end refuses its peer's one-time code.
+pub(crate) mod code_reasons {
+    pub(crate) const WRONG: &str = "wrong code: it is used up";
+    pub(crate) const USED: &str = "the code is used up";
+    pub(crate) const MISSING: &str = "a code is required here";
+    pub(crate) const UNEXPECTED: &str = "no code is expected here, or it is used up: connect without one";
+    pub(super) const ALL: [&str; 4] = [WRONG, USED, MISSING, UNEXPECTED];
 }
 
 impl Refusal {
@@ -157,7 +179,14 @@ impl Refusal {
         match cause {
             None => Self::NoListener,
             Some(4) => Self::OutOfResource,
-            Some(12) => Self::Application(String::from_utf8_lossy(reason).into_owned()),
+            Some(12) => {
+                let reason = String::from_utf8_lossy(reason).into_owned();
+                match &*reason {
+                    text if key_reasons::ALL.contains(&text) => Self::Key(reason),
+                    text if code_reasons::ALL.contains(&text) => Self::Code(reason),
+                    _ => Self::Application(reason),
+                }
+            }
             Some(cause) => Self::Cause(cause),
         }
     }
@@ -169,7 +198,7 @@ impl fmt::Display for Refusal {
             Self::NoListener => f.write_str("nobody listens at that SCTP port"),
             Self::OutOfResource => f.write_str("it has no room for another one (cause 4)"),
             Self::Application(reason) if reason.is_empty() => f.write_str("its application gives no reason"),
-            Self::Application(reason) => f.write_str(reason),
+            Self::Application(reason) | Self::Key(reason) | Self::Code(reason) => f.write_str(reason),
             Self::Cause(cause) => write!(f, "error cause {cause} (RFC 9260 §3.3.10)"),
         }
     }

@@ -66,9 +66,16 @@ struct Number {
     /// There is a handle to it.
     held: bool,
     reader: Option<Waker>,
+    /// The task that waits for the end of this end's direction, which it does not request.
+    watcher: Option<Waker>,
 }
 
 impl Number {
+    /// Wakes the task that waits for the end of this end's direction.
+    fn wake_watcher(&mut self) {
+        self.watcher.take().into_iter().for_each(Waker::wake);
+    }
+
     /// Returns whether the peer knows nothing of this use.
     fn is_secret(&self) -> bool {
         self.origin == Origin::Opened && self.out == Out::Unused
@@ -154,7 +161,15 @@ impl Numbers {
             self.early.remove(&stream);
         }
         let out = early.map_or(Out::Unused, |code| Out::Over(Err(FinishError::Stopped(code))));
-        let number = Number { out, from_peer: In::Open, origin, written: false, held: true, reader: None };
+        let number = Number {
+            out,
+            from_peer: In::Open,
+            origin,
+            written: false,
+            held: true,
+            reader: None,
+            watcher: None,
+        };
         self.of.insert(stream, number);
         true
     }
@@ -357,6 +372,7 @@ impl Numbers {
     fn settle(&mut self, stream: u16, result: Result<(), FinishError>) {
         if let Some(number) = self.of.get_mut(&stream) {
             number.out = Out::Over(result);
+            number.wake_watcher();
             self.forget_if_over(stream);
         }
     }
@@ -466,6 +482,7 @@ impl Numbers {
                 }
                 Some(number) if !matches!(number.out, Out::Asked(_) | Out::Stopping(_)) => {
                     number.out = Out::Stopping(code);
+                    number.wake_watcher();
                     self.ending.remove(&stream);
                     reset.push_back(Reset::Use);
                 }
@@ -509,6 +526,7 @@ impl Numbers {
             number.out = Out::Over(Err(FinishError::Association(crate::AssociationError::Restarted)));
             number.from_peer = In::Ended;
             number.reader.take().into_iter().for_each(Waker::wake);
+            number.wake_watcher();
         }
         self.ending.clear();
         self.stopping.clear();
@@ -529,6 +547,13 @@ impl Numbers {
         }
     }
 
+    /// Keeps the waker of the task that waits for the end of this end's direction.
+    pub(crate) fn watch(&mut self, stream: u16, cx: &Context<'_>) {
+        if let Some(number) = self.of.get_mut(&stream) {
+            number.watcher = Some(cx.waker().clone());
+        }
+    }
+
     /// Wakes the stream's reader.
     pub(crate) fn wake(&mut self, stream: u16) {
         if let Some(reader) = self.of.get_mut(&stream).and_then(|number| number.reader.take()) {
@@ -539,7 +564,8 @@ impl Numbers {
     /// Wakes every reader, and every task that waits for a number.
     pub(crate) fn wake_all(&mut self) {
         self.openers.wake_all();
-        self.of.values_mut().filter_map(|number| number.reader.take()).for_each(Waker::wake);
+        let wakers = |number: &mut Number| [number.reader.take(), number.watcher.take()];
+        self.of.values_mut().flat_map(wakers).flatten().for_each(Waker::wake);
     }
 }
 

@@ -6,6 +6,7 @@ use msctp_proto::{AbortReason, Event, Handle, LossReason, RefusalReason};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
+use crate::error::{code_reasons, key_reasons};
 use crate::set_ups::Next;
 use crate::slot::{Phase, Slot};
 use crate::state::State;
@@ -18,23 +19,22 @@ const ALERT_TIME: Span = Span::from_millis(10);
 
 /// Returns the reason in the ABORT that an error causes, worded for the peer.
 fn reason_for_peer(error: &Error) -> String {
-    match error {
-        Error::Refused(_) => "your key is not accepted here".to_owned(),
-        Error::IdentityChanged { .. } => "your key has changed".to_owned(),
-        Error::WrongCode => "wrong code: it is used up".to_owned(),
-        Error::CodeUsed => "the code is used up".to_owned(),
-        Error::CodeMissing => "a code is required here".to_owned(),
-        Error::CodeExpected => "no code is expected here, or it is used up: connect without one".to_owned(),
-        Error::TimedOut => "the TLS handshake took too long".to_owned(),
-        Error::Tls(rustls::Error::InvalidCertificate(_)) => {
-            "your certificate is not accepted here".to_owned()
-        }
+    let reason = match error {
+        Error::Refused(_) => key_reasons::REFUSED,
+        Error::IdentityChanged { .. } => key_reasons::CHANGED,
+        Error::Tls(rustls::Error::InvalidCertificate(_)) => key_reasons::CERTIFICATE,
         Error::Tls(rustls::Error::NoCertificatesPresented) | Error::NoCertificate => {
-            "a certificate is required here".to_owned()
+            key_reasons::NO_CERTIFICATE
         }
+        Error::WrongCode => code_reasons::WRONG,
+        Error::CodeUsed => code_reasons::USED,
+        Error::CodeMissing => code_reasons::MISSING,
+        Error::CodeExpected => code_reasons::UNEXPECTED,
+        Error::TimedOut => "the TLS handshake took too long",
         // In clear: rustls's text may have names of certificates.
-        _ => "key management failed".to_owned(),
-    }
+        _ => "key management failed",
+    };
+    reason.to_owned()
 }
 
 impl Slot {

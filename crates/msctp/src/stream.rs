@@ -207,6 +207,17 @@ impl SendStream {
         self.claim.association.poll_finish(cx, self.claim.stream)
     }
 
+    /// Waits for the end of this end's direction without requesting it: an answer that takes long to make
+    /// need not be made for a peer that no longer wants it. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// [`FinishError::Stopped`] as soon as the peer has stopped reading; otherwise as
+    /// [`finish`](Self::finish), which another task has called.
+    pub async fn stopped(&self) -> Result<(), FinishError> {
+        poll_fn(|cx| self.claim.association.poll_stopped(cx, self.claim.stream)).await
+    }
+
     /// Gives this end's direction up: messages that were not sent are dropped, and the peer's reader gets
     /// [`StreamReset`] with this code behind what was sent. Does nothing after [`finish`](Self::finish) was
     /// acknowledged. A peer that is not msctp reads an end of file.

@@ -220,6 +220,22 @@ impl Association {
         }
     }
 
+    /// Waits for the end of the direction from this end without requesting it.
+    pub(crate) fn poll_stopped(&self, cx: &Context<'_>, stream: u16) -> Poll<Result<(), FinishError>> {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        match slot.numbers.out(stream) {
+            Some(Out::Stopping(code)) => return Poll::Ready(Err(FinishError::Stopped(*code))),
+            Some(Out::Over(result)) => return Poll::Ready(result.clone()),
+            _ => {}
+        }
+        if let Some(ended) = slot.phase.ended() {
+            return Poll::Ready(ended.map_err(FinishError::Association));
+        }
+        slot.numbers.watch(stream, cx);
+        Poll::Pending
+    }
+
     /// Ends the direction from this end, unless nothing was sent and nobody reads an answer.
     pub(crate) fn end_stream(&self, stream: u16) {
         let mut state = self.shared.lock();

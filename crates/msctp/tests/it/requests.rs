@@ -405,3 +405,34 @@ async fn a_peer_that_reads_no_stream_stops_all() {
         assert_eq!(soon(ours.finish()).await, Err(FinishError::Stopped(None)));
     }
 }
+
+/// A server that works long on an answer learns that the client has given the request up, however: by a drop,
+/// a code, the end of the association.
+#[tokio::test]
+async fn a_server_learns_of_an_abandoned_request_while_it_works() {
+    let Pair { a: client, b: server, _ends } = pair(Config::mobile()).await;
+    let mut outcomes = Vec::new();
+    for way in 0..4 {
+        let mut request = client.open_stream().await.unwrap();
+        request.write_all(b"question").await.unwrap();
+        let mut accepted = soon(server.accept_stream()).await.unwrap().unwrap();
+        let mut question = [0; 8];
+        soon(accepted.read_exact(&mut question)).await.unwrap();
+        let (mut answer, _rest) = accepted.into_split();
+        assert!(tokio::time::timeout(Duration::from_millis(20), answer.stopped()).await.is_err());
+        let (send, recv) = request.into_split();
+        match way {
+            0 => drop(recv),
+            1 => recv.stop(77),
+            2 => soon(answer.finish()).await.unwrap(),
+            _ => client.abort("away"),
+        }
+        outcomes.push(soon(answer.stopped()).await);
+        drop(send);
+    }
+    assert_eq!(
+        outcomes[..3],
+        [Err(FinishError::Stopped(None)), Err(FinishError::Stopped(Some(77))), Ok(()),]
+    );
+    assert!(matches!(outcomes[3], Err(FinishError::Association(_))), "{outcomes:?}");
+}

@@ -66,7 +66,9 @@ fn security_error(result: Result<(Endpoint, Association), ConnectError>) -> Erro
 
 fn refusal(result: Result<(Endpoint, Association), ConnectError>) -> String {
     match result {
-        Err(ConnectError::Refused(Refusal::Application(reason))) => reason,
+        Err(ConnectError::Refused(
+            Refusal::Key(reason) | Refusal::Code(reason) | Refusal::Application(reason),
+        )) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -232,6 +234,7 @@ fn a_changed_key_is_refused_by_either_end() {
         // By the server.
         let (server, peer) = self::server(tls(&b, Pinned(vec![known])));
         let (failed, rejected) = tokio::join!(connect_to(peer.clone(), any()), server.rejected(PORT));
+        assert!(matches!(&failed, Err(ConnectError::Refused(Refusal::Key(_)))), "{failed:?}");
         assert_eq!(refusal(failed), "your key is not accepted here");
         let rejected = rejected.unwrap();
         assert!(matches!(rejected.error, Rejection::Security(Error::Refused(_))), "{rejected:?}");

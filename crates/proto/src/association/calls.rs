@@ -65,6 +65,12 @@ impl Association {
         self.outbound.buffered()
     }
 
+    /// Requests an immediate SACK of the last message that is not sent yet (RFC 7053 §5.1), for an
+    /// application that waits for its acknowledgement. RFC 9260 §6.2 delays that of a single packet.
+    pub fn expedite(&mut self) {
+        self.outbound.expedite();
+    }
+
     /// Returns the bytes of queued messages that were not sent completely.
     pub fn unsent(&self) -> u64 {
         self.outbound.unsent()

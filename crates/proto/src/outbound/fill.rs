@@ -94,10 +94,6 @@ impl Outbound {
     pub(crate) fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.paced_until = None;
         self.ready_path = None;
-        if self.bursts_begun > 0 {
-            self.bursts = core::mem::take(&mut self.bursts_begun);
-            self.bursts_at = now;
-        }
         self.abandon_due(now, paths);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
         //# before sending new DATA chunks, the sender MUST first transmit any DATA chunks that are marked for
@@ -272,10 +268,8 @@ impl Outbound {
             return false;
         }
         let flow = &path.flow;
-        // A driver may pass several packets of the peer before it sends.
-        let bursts = if self.bursts_at == now { self.bursts } else { 1 };
         let burst_left =
-            self.max_burst == 0 || flow.burst_at != now || flow.burst < self.max_burst.saturating_mul(bursts);
+            self.max_burst == 0 || flow.burst_at != now || i64::from(flow.burst) < i64::from(self.max_burst);
         burst_left
             && may_begin_packet(path)
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
@@ -507,9 +501,12 @@ impl Outbound {
         //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
         //# series.
         let tsn = self.sent.next();
-        // RFC 7053 §5.1: a shutdown or a stream reset needs the acknowledgement
-        piece.flags.immediate |=
-            self.resetting || piece.flags.end && self.shutdown_pending && self.queue.is_empty();
+        // RFC 7053 §5.1: a shutdown, a stream reset or the application needs the acknowledgement
+        let asks = self.shutdown_pending || self.expedited;
+        if self.resetting || asks && piece.flags.end && self.queue.is_empty() {
+            piece.flags.immediate = true;
+            self.expedited = false;
+        }
         let pushed = piece.push(tsn, builder);
         debug_assert!(pushed.is_ok(), "room was checked");
         let (len, wire) = (piece.len(), piece.wire_len());

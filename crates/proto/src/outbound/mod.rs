@@ -112,14 +112,11 @@ pub(crate) struct Outbound {
     ready_path: Option<PathId>,
     /// The association is in SHUTDOWN-PENDING: the last chunk gets the I bit (RFC 9260 §6.1).
     shutdown_pending: bool,
+    /// As `shutdown_pending`, for the last chunk of what is queued now.
+    expedited: bool,
     /// Streams are reset once all sent chunks are acknowledged.
     resetting: bool,
     max_burst: u32,
-    /// SACKs since the last attempt to send, each of which begins a burst (RFC 9260 §6.1 D).
-    bursts_begun: u32,
-    /// Bursts that may leave at `bursts_at`; one at any other time.
-    bursts: u32,
-    bursts_at: Time,
     /// Cuts fragments so that packets are full. Several packets then leave in one batch of equal lengths.
     full_packets: bool,
     /// Messages that fit one packet are sent in copy (`PathUse::Redundant`).
@@ -169,11 +166,9 @@ impl Outbound {
             paced_until: None,
             ready_path: None,
             shutdown_pending: false,
+            expedited: false,
             resetting: false,
             max_burst: config.max_burst,
-            bursts_begun: 0,
-            bursts: 1,
-            bursts_at: Time::ZERO,
             full_packets: config.full_packets,
             copies_small: config.copies_small,
             retransmission_path: config.retransmission_path,
@@ -286,6 +281,11 @@ impl Outbound {
             return Ok(());
         }
         Err(SendError::InvalidStream { stream, streams: self.streams })
+    }
+
+    /// Asks for an immediate SACK of the last queued chunk (RFC 7053 §5.1).
+    pub(crate) fn expedite(&mut self) {
+        self.expedited = !self.queue.is_empty();
     }
 
     /// Asks for an immediate SACK of the last chunk, in SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).

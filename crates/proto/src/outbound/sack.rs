@@ -63,8 +63,6 @@ impl Outbound {
         sack: &Sack<'_>,
         paths: &mut Paths,
     ) -> Result<SackOutcome, SackFault> {
-        // RFC 9260 §6.1 D: each SACK starts a new burst
-        self.bursts_begun = self.bursts_begun.saturating_add(1);
         self.handle_acks(now, sack.cum_tsn_ack, Some(sack), paths)
     }
 
@@ -181,7 +179,11 @@ impl Outbound {
             let in_recovery = flow.recovery_exit.is_some();
             let in_ld = flow.ld_exit.is_some();
             flow.ack = AckSummary { in_recovery, in_ld, ..AckSummary::default() };
-            flow.burst = 0;
+            // RFC 9260 §6.1 D: each SACK starts a new burst, also where a driver passes several before it
+            // sends
+            flow.burst =
+                if flow.burst_at == now { flow.burst.saturating_sub_unsigned(self.max_burst) } else { 0 };
+            flow.burst_at = now;
         }
         Processing { now, advanced: cum_tsn_ack > self.sent.cum_tsn_ack() }
     }

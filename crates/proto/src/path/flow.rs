@@ -75,8 +75,9 @@ pub(crate) struct Flow {
     pub(crate) ld_exit: Option<LongTsn>,
     /// True if one packet of retransmissions may be sent regardless of cwnd (RFC 9260 §6.3.3 E3, §7.2.4 (3)).
     pub(crate) forced: bool,
-    /// Number of packets with new data sent since `burst_at` (RFC 9260 §6.1 rule D).
-    pub(crate) burst: u32,
+    /// Number of packets with new data sent at `burst_at`, less Max.Burst for each SACK since the first (RFC
+    /// 9260 §6.1 rule D).
+    pub(crate) burst: i32,
     pub(crate) burst_at: Time,
     pub(crate) ack: AckSummary,
     /// The last TSN sent at the last window reduction for an ECNE (RFC 3168 §6.1.2).
