@@ -115,7 +115,8 @@ impl Association {
         poll_fn(|cx| self.poll_send(cx, &message)).await
     }
 
-    /// Sends a message as [`send`](Self::send) does, without waiting.
+    /// Sends a message as [`send`](Self::send) does, without waiting. An eighth of the send buffer is for
+    /// this call: streams of bytes and `send` wait before they fill it.
     ///
     /// # Errors
     ///
@@ -174,7 +175,10 @@ impl Association {
         let Some(association) = state.core.association_mut(self.handle) else {
             return Err(SendError::Refused(msctp_proto::SendError::Closed));
         };
-        let result = association.send(now, message.clone());
+        let result = match cx {
+            Some(_) => association.send_patiently(now, message.clone()),
+            None => association.send(now, message.clone()),
+        };
         if matches!(result, Err(msctp_proto::SendError::BufferFull { .. })) {
             slot.is_full = true;
             if let Some(cx) = cx {
