@@ -298,13 +298,8 @@ impl Outbound {
         self.shutdown_pending = true;
     }
 
-    /// Queues a message.
-    ///
-    /// # Errors
-    ///
-    /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
-    /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
-    #[inline]
+    /// Queues a message that fits into the send buffer.
+    #[cfg(test)]
     pub(crate) fn enqueue(
         &mut self,
         now: Time,
@@ -314,12 +309,13 @@ impl Outbound {
         self.enqueue_leaving(now, message, 0, paths)
     }
 
-    /// Queues a message as [`enqueue`](Self::enqueue) does, if so many bytes of the send buffer stay free. A
-    /// message that is too large for that may take all.
+    /// Queues a message if `reserve` bytes of the send buffer stay free. A message that is too large for that
+    /// may take all.
     ///
     /// # Errors
     ///
-    /// As [`enqueue`](Self::enqueue).
+    /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
+    /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
     #[inline]
     pub(crate) fn enqueue_leaving(
         &mut self,
