@@ -10,10 +10,11 @@ use msctp_proto::{
 use msctp_units::Span;
 use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
 use msctp_wire::{
-    Cause, Causes, Checksum, Chunk, ChunkType, Error, Init, KeyManagementId, List, Packet, Param, Params,
+    Cause, Causes, Checksum, Chunk, ChunkType, EncodeChunk, Error, Init, KeyManagementId, List, Packet,
+    Param, Params,
 };
 
-use crate::attacks::stranger::{ask, data, echo, init_ack};
+use crate::attacks::stranger::{ABORT, ask, data, echo, init_ack};
 use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, reseal, text_message};
 
 const DTLS: u8 = ChunkType::DTLS.0;
@@ -156,6 +157,66 @@ fn an_error_in_clear_during_set_up_neither_disables_address_changes_nor_moves_th
     pair.run_for(Span::from_secs(1));
     let remotes: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
     assert!(remotes.contains(&a_ip(1)), "{remotes:?}");
+}
+
+/// What follows the COOKIE ECHO may have been delivered when an attacker says in clear that the cookie is
+/// stale. Another set-up must not deliver it again, to an association that seems to be another client's.
+#[test]
+fn a_forged_stale_cookie_does_not_deliver_early_data_twice() {
+    let mut pair = cookie_echoed(Protection::Required, &[]);
+    pair.drop_if(|flight| flight.from == Side::B);
+    assert!(pair.run_until(Span::from_secs(1), |pair| pair.b.received.len() == 1));
+    let causes = [Cause::StaleCookie(1)];
+    let tag = pair.tag_of(Side::A);
+    let error = packet(Side::A, tag, &[&Error { causes: Causes::from(&causes) }]);
+    pair.inject(Side::A, Pair::at(Side::A), &error);
+    // The attacker is A's NAT from now on.
+    pair.translate = Some((a_ip(0), a_ip(9)));
+    pair.pass_all();
+    pair.run_for(Span::from_secs(20));
+    assert_eq!(pair.b.received.len(), 1, "{:?}", pair.b.received);
+    assert!(pair.a.saw(|event| matches!(event, Event::Lost(_))), "{:?}", pair.a.events);
+}
+
+/// A packet of the server was opened, and its COOKIE ACK is late: the client has proof of the keys, and
+/// nothing in clear ends its association or takes the keys away.
+#[test]
+fn nothing_in_clear_ends_a_set_up_whose_keys_are_proved() {
+    let up = || {
+        let mut pair = cookie_echoed(Protection::Required, &[chunk::INIT_ACK]);
+        let cookie = cookie_of_the_same_keys(&mut pair);
+        // Its first packet has the COOKIE ACK.
+        let mut first = true;
+        pair.drop_if(move |flight| {
+            flight.from == Side::A && flight.has(chunk::INIT_ACK)
+                || flight.from == Side::B && flight.chunks() == [DTLS] && core::mem::take(&mut first)
+        });
+        assert!(pair.run_until(Span::from_secs(1), |pair| pair.b.received.len() == 1));
+        pair.send(Side::B, text_message("proof"));
+        assert!(pair.run_until(Span::from_secs(1), |pair| pair.a.saw(|event| *event == Event::Protected)));
+        assert_eq!(pair.a.state(), Some(State::CookieEchoed));
+        (pair, cookie)
+    };
+    let causes = [Cause::StaleCookie(1)];
+    let forged: [&dyn EncodeChunk; 2] = [&ABORT, &Error { causes: Causes::from(&causes) }];
+    for chunk in forged {
+        let (mut pair, _) = up();
+        let tag = pair.tag_of(Side::A);
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[chunk]));
+        assert_eq!(pair.a.state(), Some(State::CookieEchoed), "{:?}", pair.a.events);
+        pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
+    }
+    let (mut pair, _) = up();
+    let roles = DtlsRoles { client: true, server: true };
+    let methods = [KeyManagementId::PRE_SHARED];
+    let methods = List::from(&methods);
+    let offer =
+        Param::DtlsKeyManagement(DtlsKeyManagement { tie_breaker: 0, restart: false, roles, methods });
+    let cookie = init_ack(&ask(&mut pair, Side::A, Pair::at(Side::A), &[offer]));
+    if let Some(cookie) = cookie {
+        echo(&mut pair, Side::A, Pair::at(Side::A), &cookie, &[]);
+    }
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
 }
 
 #[test]

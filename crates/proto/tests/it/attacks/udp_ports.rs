@@ -249,3 +249,83 @@ fn a_repeated_cookie_echo_teaches_no_port() {
     }
     pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
 }
+
+/// B's HEARTBEAT to a port is the only sealed packet of this length.
+const ASKED: usize = 12 + 8 + 36 + 20;
+
+/// The attacker passes B's packets on, and B's HEARTBEATs to the port in use are lost twice in a row: A's
+/// packets still come from there, so that it is asked again.
+#[test]
+fn losses_do_not_give_the_port_to_one_that_passes_packets_on() {
+    for losses in [2, 3] {
+        let mut pair = up(&psk());
+        pair.copies_from = Some(X);
+        let mut lost = 0;
+        pair.filter = Box::new(move |flight: &mut Flight| match &mut flight.ports {
+            Some([_, to]) if *to == X => {
+                *to = A;
+                Fate::Pass
+            }
+            Some([_, to]) if *to == A && flight.bytes.len() == ASKED && lost < losses => {
+                lost += 1;
+                Fate::Drop
+            }
+            _ => Fate::Pass,
+        });
+        for _ in 0..10 {
+            pair.send(Side::A, text_message("copied"));
+            pair.run_for(Span::from_millis(500));
+        }
+        pair.transfer(Side::B, 200, 1000, Span::from_secs(5));
+        assert_eq!(port(&mut pair, Side::B), A, "{losses} losses");
+    }
+}
+
+/// An observer repeats an old packet from many ports all the time while a NAT forgets A's port: that they are
+/// many does not hide A's.
+#[test]
+fn replays_from_many_ports_do_not_hide_a_rebinding() {
+    let mut pair = up(&psk());
+    pair.send(Side::A, text_message("recorded"));
+    pair.run_for(Span::from_secs(1));
+    let recorded = pair.sent_since(Side::A, 0).pop().unwrap().bytes;
+    pair.udp = Some([REBOUND, B]);
+    let began = pair.now;
+    while port(&mut pair, Side::B) != REBOUND && pair.now.since(began) < Span::from_secs(20) {
+        let ms = pair.now.since(began).as_millis();
+        let from = 20_000 + (ms % 8) as u16;
+        pair.inject_from(Side::B, Pair::at(Side::B), msctp_units::Ecn::NotEct, Some(from), &recorded);
+        if ms % 500 == 0 {
+            pair.send(Side::A, text_message("from the new port"));
+        }
+        pair.run_for(Span::from_millis(1));
+    }
+    assert_eq!(port(&mut pair, Side::B), REBOUND);
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
+}
+
+/// A copy of the INIT ACK, which is in clear, comes first, from a port whose owner passes packets on. The port
+/// that the application called is the server's again when packets are protected.
+#[test]
+fn a_port_of_the_set_up_in_clear_does_not_outlast_it() {
+    let mut pair = Pair::new(psk(), vec![b_ip(0)]);
+    (pair.udp, pair.log) = (Some([A, B]), Some(Vec::new()));
+    pair.drop_if(|flight| flight.has(chunk::INIT_ACK));
+    pair.connect(psk(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_millis(30));
+    let answer = pair.sent_since(Side::B, 0).pop().unwrap().bytes;
+    pair.filter = Box::new(|flight: &mut Flight| {
+        if let Some([_, to]) = &mut flight.ports
+            && *to == X
+        {
+            *to = B;
+        }
+        Fate::Pass
+    });
+    pair.inject_from(Side::A, Pair::at(Side::A), msctp_units::Ecn::NotEct, Some(X), &answer);
+    assert_eq!(port(&mut pair, Side::A), X, "nothing else is known of the peer yet");
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(port(&mut pair, Side::A), B);
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(5));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
+}
