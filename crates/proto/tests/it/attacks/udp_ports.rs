@@ -188,7 +188,8 @@ fn a_move_takes_as_long_as_in_clear() {
     assert_eq!(took[0], took[1]);
 }
 
-/// Copies from many ports: B asks few of them, with at most three times the bytes that came from each.
+/// Copies from many ports: B sends fewer packets there than came, with at most three times the bytes that came
+/// from each.
 #[test]
 fn copies_from_many_ports_cause_little_traffic() {
     let mut pair = up(&psk());
@@ -214,7 +215,8 @@ fn copies_from_many_ports_cause_little_traffic() {
         asked += usize::from(!there.is_empty());
         assert!(there.iter().map(|len| len + 20).sum::<usize>() <= 3 * came, "{there:?} for {came} bytes");
     }
-    assert!((20..=4 * 20).contains(&asked), "{asked} ports");
+    let all = (20_000..20_200).map(|port| sent_to(&pair, port, began).len()).sum::<usize>();
+    assert!(asked >= 20 && all <= came.len(), "{asked} ports, {all} packets");
     pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
 }
 
