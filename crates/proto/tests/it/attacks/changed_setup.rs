@@ -196,7 +196,6 @@ fn after_a_stale_cookie_only_the_answer_to_the_new_init_counts() {
     pair.log = Some(Vec::new());
     pair.drop_if(|flight| flight.has(chunk::COOKIE_ECHO) || flight.chunks() == [0x41]);
     pair.connect(psk(), vec![a_ip(0)], vec![b_ip(0)]);
-    pair.send(Side::A, text_message("patience"));
     assert!(pair.run_until(Span::from_secs(1), |pair| pair.a.state() == Some(State::CookieEchoed)));
     let answer = pair.sent_since(Side::B, 0).into_iter().find(|flight| flight.has(chunk::INIT_ACK)).unwrap();
     let stale = [Cause::StaleCookie(1)];
@@ -209,6 +208,7 @@ fn after_a_stale_cookie_only_the_answer_to_the_new_init_counts() {
     pair.inject(Side::A, Pair::at(Side::A), &answer.bytes);
     assert_eq!(pair.a.state(), Some(State::CookieWait), "it answers the INIT before");
     pair.pass_all();
+    pair.send(Side::A, text_message("patience"));
     assert!(pair.run_until(Span::from_secs(20), |pair| pair.b.received.len() == 1), "{:?}", pair.a.events);
     pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
 }
