@@ -134,9 +134,9 @@ impl Batch {
         self.codes.extend(code.map(|code| StreamCode { stream, code }));
     }
 
+    /// Returns whether another stream with a code may not fit: a code takes the place of three streams.
     fn is_full(&self) -> bool {
-        self.streams.len() >= msctp_proto::MAX_NAMED_STREAMS
-            || self.codes.len() >= msctp_proto::MAX_RESET_CODES
+        self.streams.len() + 3 * self.codes.len() + 4 > msctp_proto::MAX_NAMED_STREAMS
     }
 }
 
