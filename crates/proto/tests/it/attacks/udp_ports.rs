@@ -3,10 +3,11 @@
 
 use msctp_proto::{Config, Event};
 use msctp_units::{Span, Time};
-use msctp_wire::{CookieEcho, EncodeChunk};
+use msctp_wire::param::AddressRequest;
+use msctp_wire::{Asconf, AsconfSerial, CookieEcho, CorrelationId, EncodeChunk, Param, Params};
 
-use crate::attacks::changed_setup::psk;
-use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+use crate::attacks::changed_setup::{psk, sealed, with_forgers_of};
+use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, ip, packet, text_message};
 
 /// UDP ports of A, of A after its NAT forgot the first, of B, and of the attacker at A's address.
 const A: u16 = 1000;
@@ -330,4 +331,36 @@ fn a_port_of_the_set_up_in_clear_does_not_outlast_it() {
     assert_eq!(port(&mut pair, Side::A), B);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(5));
     pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
+}
+
+/// A malicious peer answers at its address to one of B's addresses and not to the other. Its first packet to the
+/// other seems to come from a neighbour behind the same NAT, which gets at most three times its bytes.
+#[test]
+fn a_confirmed_address_teaches_no_other_port_on_another_pair() {
+    const NEIGHBOUR: u16 = 7777;
+    let prepare = |pair: &mut Pair| {
+        pair.udp = Some([A, B]);
+        pair.drop_if(|flight| flight.at.local == b_ip(1) || flight.at.remote == b_ip(1));
+    };
+    let (mut pair, mut forgers) = with_forgers_of(prepare, vec![b_ip(0), b_ip(1)]);
+    let serial = AsconfSerial::new(crate::support::states::initial_tsn_of(&pair, Side::A).get());
+    let request = |n: u8| {
+        let correlation_id = CorrelationId::new(u32::from(n));
+        Param::SetPrimaryAddress(AddressRequest { correlation_id, address: ip(99, n) })
+    };
+    let requests: Vec<_> = (0..40).map(request).collect();
+    let large = Asconf { serial, address: a_ip(0), requests: Params::from(&requests[..]) };
+    let bytes = sealed(&pair, Side::B, &mut forgers[1], &[&large]);
+    let ecn = msctp_units::Ecn::NotEct;
+    pair.inject_from(Side::B, Pair::at(Side::B), ecn, Some(A), &bytes);
+    let small = Asconf { serial, address: a_ip(0), requests: Params::EMPTY };
+    let at = msctp_proto::PathAddr { local: b_ip(1), remote: a_ip(0) };
+    let (began, mut came) = (pair.now, 0);
+    for _ in 0..10 {
+        let bytes = sealed(&pair, Side::B, &mut forgers[1], &[&small]);
+        pair.inject_from(Side::B, at, ecn, Some(NEIGHBOUR), &bytes);
+        came += bytes.len() + 20;
+    }
+    let sent: usize = sent_to(&pair, NEIGHBOUR, began).iter().map(|len| len + 20).sum();
+    assert!(sent <= 3 * came, "{sent} bytes for {came}");
 }
