@@ -164,8 +164,9 @@ impl Association {
         }
         let unknown = !encapsulation.ports.knows(at.local, at.remote);
         let learns = match sealed {
-            // Nothing else is known of a path that the peer has just added.
-            true => unknown && !self.path(at).is_some_and(Path::is_confirmed),
+            // Nothing else is known of an address that the peer has just added, and little goes there (RFC 9260
+            // §5.4). A confirmed address has no such limit on its other pairs.
+            true => unknown && !self.paths.remote_is_confirmed(&at.remote),
             // A repeated COOKIE ECHO proves no port.
             false => !self.is_enforced(),
         };

@@ -348,9 +348,10 @@ impl Association {
 
     /// Executes a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
-        let (inbound, Reconfig { ours, theirs, .. }) = (&self.inbound, &mut self.reconfig);
+        let (inbound, Reconfig { ours, theirs, .. }) = (&mut self.inbound, &mut self.reconfig);
+        let arrived = inbound.cum_tsn_ack();
         let may_end = |ends: &[StreamEnd]| inbound.may_end(ends) && !ours.crosses(ends);
-        if let Some(deferred) = theirs.take_deferred(inbound.cum_tsn_ack(), may_end) {
+        if let Some(deferred) = theirs.take_deferred(arrived, may_end) {
             self.perform_reset(&deferred.ends, deferred.answered);
             self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
             self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);

@@ -1,6 +1,7 @@
 //! [`Ready`]: messages that may be read: a queue for each stream that has a reader of its own, and one for
 //! all others. Independent of TSNs, fragments and the window.
 
+use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::ordering::Arrived;
@@ -108,12 +109,95 @@ impl Released {
     }
 }
 
+/// Messages of streams without a reader of their own, as they arrived, and the ends of such streams. An end
+/// follows a message of its stream.
+#[derive(Debug, Default)]
+struct Common {
+    items: VecDeque<StreamItem<Arrived>>,
+    /// The streams of the items, from the first end on: a peer that ends streams behind messages that nobody
+    /// reads makes nobody count them again.
+    index: Option<Box<BTreeMap<u16, Queued>>>,
+}
+
+/// The items of a stream in the common queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queued {
+    items: usize,
+    /// The last is a message: the peer has not ended this use.
+    open: bool,
+}
+
+impl StreamItem<Arrived> {
+    fn stream(&self) -> u16 {
+        match self {
+            Self::Message(arrived) => arrived.message.stream,
+            Self::End(end) => end.stream,
+        }
+    }
+}
+
+impl Deref for Common {
+    type Target = VecDeque<StreamItem<Arrived>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.items
+    }
+}
+
+impl Common {
+    fn push_back(&mut self, item: StreamItem<Arrived>) {
+        if let Some(index) = &mut self.index {
+            let queued = index.entry(item.stream()).or_default();
+            *queued = Queued { items: queued.items + 1, open: matches!(item, StreamItem::Message(_)) };
+        }
+        self.items.push_back(item);
+    }
+
+    fn push_front(&mut self, item: StreamItem<Arrived>) {
+        if let Some(index) = &mut self.index {
+            let queued = index.entry(item.stream()).or_default();
+            queued.open |= queued.items == 0 && matches!(item, StreamItem::Message(_));
+            queued.items += 1;
+        }
+        self.items.push_front(item);
+    }
+
+    fn pop_front(&mut self) -> Option<StreamItem<Arrived>> {
+        let item = self.items.pop_front()?;
+        if let Some(index) = &mut self.index
+            && let Some(queued) = index.get_mut(&item.stream())
+        {
+            queued.items -= 1;
+            if queued.items == 0 {
+                index.remove(&item.stream());
+            }
+        }
+        Some(item)
+    }
+
+    /// Takes all items.
+    fn take(&mut self) -> VecDeque<StreamItem<Arrived>> {
+        if let Some(index) = &mut self.index {
+            index.clear();
+        }
+        core::mem::take(&mut self.items)
+    }
+
+    /// Returns the streams of the items.
+    fn index(&mut self) -> &BTreeMap<u16, Queued> {
+        if self.index.is_none() {
+            let items = core::mem::take(&mut self.items);
+            self.index = Some(Box::default());
+            items.into_iter().for_each(|item| self.push_back(item));
+        }
+        self.index.get_or_insert_default()
+    }
+}
+
 /// Messages that may be read.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
-    /// Those of streams without a reader of their own, as they arrived, and the ends of such streams. An end
-    /// follows a message of its stream.
-    common: VecDeque<StreamItem<Arrived>>,
+    common: Common,
     apart: Rare<Apart>,
 }
 
@@ -167,7 +251,6 @@ impl Ready {
 
     /// Ends these streams behind what has arrived of them.
     pub(super) fn end(&mut self, endings: impl Iterator<Item = Ending>) {
-        let mut unread = None;
         for Ending { end, is_known } in endings {
             let reader = match self.apart.is_touched() {
                 true => self.apart.of.get_mut(&end.stream).filter(|reader| !reader.ended),
@@ -183,10 +266,9 @@ impl Ready {
                     }
                 }
                 None => {
-                    let unread = unread.get_or_insert_with(|| self.queued());
-                    let uses = unread.get_mut(&end.stream);
-                    let queued = uses.is_some();
-                    if uses.is_some_and(|uses| core::mem::take(&mut uses.open)) {
+                    let queued = self.common.index().get(&end.stream);
+                    let (is_open, queued) = (queued.is_some_and(|queued| queued.open), queued.is_some());
+                    if is_open {
                         self.common.push_back(StreamItem::End(end));
                     } else if self.is_left(end.stream) || !is_known && self.apart.bare < MOST_BARE_ENDS {
                         let apart = &mut *self.apart;
@@ -205,16 +287,15 @@ impl Ready {
 
     /// Returns whether the ends of these streams may be kept: a peer that ends streams without sending on
     /// them must not fill the memory.
-    pub(super) fn may_end(&self, mut streams: impl Iterator<Item = u16>) -> bool {
+    pub(super) fn may_end(&mut self, mut streams: impl Iterator<Item = u16>) -> bool {
         if self.apart.bare < MAX_BARE_ENDS {
             return true;
         }
-        let queued = self.queued();
-        let has_use = |stream| {
-            self.apart.of.get(&stream).is_some_and(|reader| !reader.ended)
-                || queued.get(&stream).is_some_and(|uses| uses.open)
-        };
-        streams.all(has_use)
+        let (readers, queued) = (&self.apart.of, self.common.index());
+        streams.all(|stream| {
+            readers.get(&stream).is_some_and(|reader| !reader.ended)
+                || queued.get(&stream).is_some_and(|queued| queued.open)
+        })
     }
 
     /// Returns whether the stream's last reader left before the peer's end.
@@ -234,7 +315,7 @@ impl Ready {
     /// Returns the streams in the common queue.
     fn queued(&self) -> BTreeMap<u16, Waiting> {
         let mut queued: BTreeMap<u16, Waiting> = BTreeMap::new();
-        for item in &self.common {
+        for item in self.common.iter() {
             match item {
                 StreamItem::Message(arrived) => {
                     let uses = queued.entry(arrived.message.stream).or_default();
@@ -250,9 +331,9 @@ impl Ready {
     }
 
     /// Returns the streams that a reset of all streams ends here.
-    pub(super) fn open(&self) -> BTreeSet<u16> {
-        let waiting = self.queued().into_iter();
-        let mut open: BTreeSet<u16> = waiting.filter(|(_, uses)| uses.open).map(|(of, _)| of).collect();
+    pub(super) fn open(&mut self) -> BTreeSet<u16> {
+        let queued = self.common.index().iter();
+        let mut open: BTreeSet<u16> = queued.filter(|(_, queued)| queued.open).map(|(&of, _)| of).collect();
         open.extend(&self.apart.left);
         open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
         open
@@ -277,7 +358,7 @@ impl Ready {
             reader.items.push_back(StreamItem::End(end));
         } else if self.common.iter().any(is_of) {
             let mut is_first = true;
-            for item in core::mem::take(&mut self.common) {
+            for item in self.common.take() {
                 match item {
                     item if !is_of(&item) => self.common.push_back(item),
                     item if !reader.ended => {
