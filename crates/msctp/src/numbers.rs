@@ -566,6 +566,23 @@ mod tests {
         numbers.next_stops(&BTreeSet::new())
     }
 
+    /// A code takes the place of three names.
+    #[test]
+    fn a_batch_holds_what_one_request_may_name() {
+        for coded in [0, 1, 20, 200] {
+            let mut batch = Batch::default();
+            let mut streams = 0..;
+            while !batch.is_full() {
+                let stream = streams.next().unwrap();
+                batch.add(stream, (stream < coded).then_some(7));
+            }
+            let (names, codes) = (batch.streams.len(), batch.codes.len());
+            let room = msctp_proto::MAX_NAMED_STREAMS.checked_sub(names + 3 * codes);
+            assert!(room.is_some_and(|room| room < 4), "{names} names, {codes} codes");
+            assert!(codes <= msctp_proto::MAX_RESET_CODES);
+        }
+    }
+
     #[test]
     fn a_number_is_free_when_both_directions_have_ended() {
         let mut numbers = Numbers::default();

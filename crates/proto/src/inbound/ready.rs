@@ -116,7 +116,7 @@ struct Common {
     items: VecDeque<StreamItem<Arrived>>,
     /// The streams of the items, from the first end on: a peer that ends streams behind messages that nobody
     /// reads makes nobody count them again.
-    index: Option<Box<BTreeMap<u16, Queued>>>,
+    index: Option<BTreeMap<u16, Queued>>,
 }
 
 /// The items of a stream in the common queue.
@@ -187,7 +187,7 @@ impl Common {
     fn index(&mut self) -> &BTreeMap<u16, Queued> {
         if self.index.is_none() {
             let items = core::mem::take(&mut self.items);
-            self.index = Some(Box::default());
+            self.index = Some(BTreeMap::new());
             items.into_iter().for_each(|item| self.push_back(item));
         }
         self.index.get_or_insert_default()

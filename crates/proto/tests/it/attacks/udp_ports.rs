@@ -298,7 +298,7 @@ fn replays_from_many_ports_do_not_hide_a_rebinding() {
         let ms = pair.now.since(began).as_millis();
         let from = 20_000 + (ms % 8) as u16;
         pair.inject_from(Side::B, Pair::at(Side::B), msctp_units::Ecn::NotEct, Some(from), &recorded);
-        if ms % 500 == 0 {
+        if ms.is_multiple_of(500) {
             pair.send(Side::A, text_message("from the new port"));
         }
         pair.run_for(Span::from_millis(1));
