@@ -179,16 +179,17 @@ impl Association {
             Some(_) => association.send_patiently(now, message.clone()),
             None => association.send(now, message.clone()),
         };
-        if matches!(result, Err(msctp_proto::SendError::BufferFull { .. })) {
-            slot.is_full = true;
-            if let Some(cx) = cx {
-                slot.wakers.add(Wait::Write, cx);
-                state.await_room(self.handle);
-            }
-        } else {
-            if !slot.is_full {
-                slot.wakers.wake_first(Wait::Write, 1);
-            }
+        let refused = matches!(result, Err(msctp_proto::SendError::BufferFull { .. }));
+        let wait = if association.is_full() { Wait::Write } else { Wait::Credit };
+        slot.is_full |= refused && wait == Wait::Write;
+        if let Some(cx) = cx.filter(|_| refused) {
+            slot.wakers.add(wait, cx);
+        }
+        if !slot.is_full {
+            // In place of this one.
+            slot.wakers.wake_first(Wait::Write, 1);
+        }
+        if !refused {
             state.wake_driver();
         }
         result.map_err(SendError::Refused)
@@ -300,7 +301,7 @@ impl Association {
             return Poll::Ready(Ok(()));
         }
         slot.wakers.add(Wait::Flush, cx);
-        state.await_room(self.handle);
+        state.await_flush(self.handle);
         if let Some(association) = state.core.association_mut(self.handle) {
             association.expedite();
         }

@@ -116,8 +116,7 @@ impl Slot {
             Event::StreamReadable(stream) => return self.numbers.wake(*stream),
             Event::Writable => {
                 self.is_full = false;
-                self.wake_writers();
-                return;
+                return self.wakers.wake(Wait::Credit);
             }
             Event::SendFailed(failure) => self.discarded |= !failure.abandoned,
             // A stream with a handle hands parts on.
