@@ -583,8 +583,8 @@ impl State {
         }
     }
 
-    /// Wakes some of the tasks that wait for room in send buffers that have it. Those that were woken before have
-    /// had their turn: if they are gone, or had too little to send, it is that of the next.
+    /// Wakes some of the tasks that wait for room in send buffers that have it. Those that were woken before
+    /// have had their turn: if they are gone, or had too little to send, it is that of the next.
     pub(crate) fn wake_writers(&mut self) {
         let mut unused = std::mem::take(&mut self.unused);
         unused.retain(|handle| {
