@@ -485,7 +485,7 @@ impl Association {
         if self.is_enforced() && self.outbound.next_tsn() != self.tags.local_initial_tsn {
             // RFC 9260 §5.2.6, option 2. Data has left behind the COOKIE ECHO (`send_early`). The ERROR is in
             // clear: the peer may have delivered it, and would again after another set-up, as early data of
-            // TLS is (RFC 8446 §8).
+            // TLS is (RFC 8446).
             let cause = Some(CauseCode::STALE_COOKIE.0);
             return self.close(now, Some(LossReason::PeerAborted { cause, reason: Bytes::new() }));
         }
