@@ -180,13 +180,11 @@ impl Association {
             None => association.send(now, message.clone()),
         };
         let refused = matches!(result, Err(msctp_proto::SendError::BufferFull { .. }));
-        let wait = if association.is_full() { Wait::Write } else { Wait::Credit };
-        slot.is_full |= refused && wait == Wait::Write;
+        slot.is_full |= refused;
         if let Some(cx) = cx.filter(|_| refused) {
-            slot.wakers.add(wait, cx);
+            slot.wakers.add(Wait::Write, cx);
         }
         if !slot.is_full {
-            // In place of this one.
             slot.wakers.wake_first(Wait::Write, 1);
         }
         if !refused {

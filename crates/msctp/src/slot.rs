@@ -116,7 +116,7 @@ impl Slot {
             Event::StreamReadable(stream) => return self.numbers.wake(*stream),
             Event::Writable => {
                 self.is_full = false;
-                return self.wakers.wake(Wait::Credit);
+                return;
             }
             Event::SendFailed(failure) => self.discarded |= !failure.abandoned,
             // A stream with a handle hands parts on.

@@ -352,7 +352,6 @@ impl State {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         slot.wakers.wake(Wait::Flush);
         slot.wakers.wake(Wait::Write);
-        slot.wakers.wake(Wait::Credit);
         slot.numbers.openers.wake_first();
         if slot.numbers.is_waiting() {
             // Requested when all events are known: a stop after the peer's end would be for the next use.
@@ -434,5 +433,4 @@ fn advance_ends(now: Time, slot: &mut Slot, association: &mut msctp_proto::Assoc
     slot.numbers.refuse_ends(&batch.streams, &error);
     slot.wakers.wake(Wait::Flush);
     slot.wakers.wake(Wait::Write);
-    slot.wakers.wake(Wait::Credit);
 }

@@ -16,8 +16,6 @@ pub(crate) enum Wait {
     Read,
     /// Room in the send buffer, or the end of a stream by the peer.
     Write,
-    /// Room for more messages of a stream that waits for the peer's reader, or the end of the stream.
-    Credit,
     /// An event, the set-up or the end of the association.
     Event,
     /// The acknowledgement of all data, or the end of a stream.

@@ -81,13 +81,6 @@ impl Association {
         self.outbound.buffered()
     }
 
-    /// Returns whether a message was refused since the send buffer had room: half of it is free when
-    /// [`Event::Writable`](crate::Event::Writable) follows. Otherwise a refused message waits for others of its
-    /// stream ([`waits_for_credit`](Self::waits_for_credit)).
-    pub fn is_full(&self) -> bool {
-        self.outbound.is_full()
-    }
-
     /// Requests an immediate SACK of the last message that is not sent yet (RFC 7053 §5.1), for an
     /// application that waits for its acknowledgement. RFC 9260 §6.2 delays that of a single packet.
     pub fn expedite(&mut self) {

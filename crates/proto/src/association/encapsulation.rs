@@ -78,8 +78,9 @@ enum Phase {
     Asking,
     /// This candidate has answered. The old port may still answer.
     Answered(u16),
-    /// A candidate is in use. The old port was asked again, and returns if it answers. As long as packets come
-    /// from it, it is asked anew: its answers may be lost, and a NAT that has forgotten a port passes none.
+    /// A candidate is in use. The old port was asked again, and returns if it answers. As long as packets
+    /// come from it, it is asked anew: its answers may be lost, and a NAT that has forgotten a port passes
+    /// none.
     Changed,
     /// The old port has answered. No other check begins before the end of the phase, so that copies cause at
     /// most one in an RTO.
@@ -164,8 +165,8 @@ impl Association {
         }
         let unknown = !encapsulation.ports.knows(at.local, at.remote);
         let learns = match sealed {
-            // Nothing else is known of an address that the peer has just added, and little goes there (RFC 9260
-            // §5.4). A confirmed address has no such limit on its other pairs.
+            // Nothing else is known of an address that the peer has just added, and little goes there (RFC
+            // 9260 §5.4). A confirmed address has no such limit on its other pairs.
             true => unknown && !self.paths.remote_is_confirmed(&at.remote),
             // A repeated COOKIE ECHO proves no port.
             false => !self.is_enforced(),

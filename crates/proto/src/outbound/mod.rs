@@ -283,11 +283,6 @@ impl Outbound {
         Err(SendError::InvalidStream { stream, streams: self.streams })
     }
 
-    /// Returns whether a message was rejected since the send buffer last had room.
-    pub(crate) fn is_full(&self) -> bool {
-        self.enqueue_rejected
-    }
-
     /// Returns an eighth of the send buffer, in bytes.
     pub(crate) fn reserve(&self) -> u64 {
         self.send_buffer / 8

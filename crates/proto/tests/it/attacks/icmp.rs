@@ -125,8 +125,8 @@ fn a_burst_of_packet_too_big_takes_no_path_down() {
     assert_eq!(after.pmtu, before.pmtu, "the lie is forgotten");
 }
 
-/// The largest request that this end accepts fits the packets of a path that a forged message made small, with
-/// codes too: one that does not would stop its streams for as long as the message is believed.
+/// The largest request that this end accepts fits the packets of a path that a forged message made small,
+/// with codes too: one that does not would stop its streams for as long as the message is believed.
 #[test]
 fn a_packet_too_big_stops_no_reset() {
     let config = Config { outbound_streams: 1000, ..psk() };

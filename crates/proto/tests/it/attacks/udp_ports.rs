@@ -189,8 +189,8 @@ fn a_move_takes_as_long_as_in_clear() {
     assert_eq!(took[0], took[1]);
 }
 
-/// Copies from many ports: B sends fewer packets there than came, with at most three times the bytes that came
-/// from each.
+/// Copies from many ports: B sends fewer packets there than came, with at most three times the bytes that
+/// came from each.
 #[test]
 fn copies_from_many_ports_cause_little_traffic() {
     let mut pair = up(&psk());
@@ -307,8 +307,8 @@ fn replays_from_many_ports_do_not_hide_a_rebinding() {
     pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
 }
 
-/// A copy of the INIT ACK, which is in clear, comes first, from a port whose owner passes packets on. The port
-/// that the application called is the server's again when packets are protected.
+/// A copy of the INIT ACK, which is in clear, comes first, from a port whose owner passes packets on. The
+/// port that the application called is the server's again when packets are protected.
 #[test]
 fn a_port_of_the_set_up_in_clear_does_not_outlast_it() {
     let mut pair = Pair::new(psk(), vec![b_ip(0)]);
@@ -333,8 +333,8 @@ fn a_port_of_the_set_up_in_clear_does_not_outlast_it() {
     pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
 }
 
-/// A malicious peer answers at its address to one of B's addresses and not to the other. Its first packet to the
-/// other seems to come from a neighbour behind the same NAT, which gets at most three times its bytes.
+/// A malicious peer answers at its address to one of B's addresses and not to the other. Its first packet to
+/// the other seems to come from a neighbour behind the same NAT, which gets at most three times its bytes.
 #[test]
 fn a_confirmed_address_teaches_no_other_port_on_another_pair() {
     const NEIGHBOUR: u16 = 7777;
