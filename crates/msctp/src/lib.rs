@@ -228,8 +228,6 @@ pub mod handover {
 
 /// Packet protection by the DTLS chunk: key management and AEAD providers, for a [`Security`].
 pub mod protection {
-    #[cfg(feature = "aws-lc-rs")]
-    pub use msctp_protection::AwsLcRs;
     #[cfg(feature = "ring")]
     pub use msctp_protection::Ring;
     pub use msctp_protection::{CipherSuite, EpochError, Hash, Provider, PskError, RecordCipher, Secret};

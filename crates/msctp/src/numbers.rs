@@ -66,7 +66,7 @@ struct Number {
     /// There is a handle to it.
     held: bool,
     reader: Option<Waker>,
-    /// The task that waits for the end of this end's direction, which it does not request.
+    /// The task that waits for the end of this end's direction, or to write.
     watcher: Option<Waker>,
 }
 
