@@ -152,12 +152,6 @@ impl Index {
         }
     }
 
-    fn clear(&mut self) {
-        if let Some(of) = &mut self.of {
-            of.clear();
-        }
-    }
-
     /// Returns the streams of the common queue.
     fn of(&mut self, common: &VecDeque<StreamItem<Arrived>>) -> &BTreeMap<u16, Queued> {
         if self.of.is_none() {
@@ -350,36 +344,13 @@ impl Ready {
         }
         let apart = &mut *self.apart;
         let mut reader = Reader::default();
-        let is_of = |item: &StreamItem<Arrived>| match item {
-            StreamItem::Message(arrived) => arrived.message.stream == stream,
-            StreamItem::End(end) => end.stream == stream,
-        };
         apart.left.remove(&stream);
         let first = apart.ends.iter().position(|end| end.stream == stream);
         if let Some(end) = first.and_then(|first| apart.ends.remove(first)) {
             reader.ended = true;
             reader.items.push_back(StreamItem::End(end));
-        } else if self.common.iter().any(is_of) {
-            let mut is_first = true;
-            apart.index.clear();
-            for item in core::mem::take(&mut self.common) {
-                match item {
-                    item if !is_of(&item) => {
-                        apart.index.push_back(&item);
-                        self.common.push_back(item);
-                    }
-                    item if !reader.ended => {
-                        reader.ended = matches!(item, StreamItem::End(_));
-                        reader.items.push_back(item);
-                    }
-                    StreamItem::End(end) if is_first => apart.ends.push_back(end),
-                    item => {
-                        is_first = false;
-                        apart.index.push_back(&item);
-                        self.common.push_back(item);
-                    }
-                }
-            }
+        } else if !self.common.is_empty() {
+            self.take_use(stream, &mut reader);
             self.skip_ends();
         }
         reader.told = !reader.items.is_empty();
@@ -390,6 +361,33 @@ impl Ready {
             self.count_bare();
         }
         true
+    }
+
+    /// Moves the first use of a stream from the common queue to its reader, and what ends uses without messages
+    /// behind it to the other ends. Stops where the next use with messages begins: who claims streams in the
+    /// order in which they come pays for no other.
+    fn take_use(&mut self, stream: u16, reader: &mut Reader) {
+        let apart = &mut *self.apart;
+        let mut left = apart.index.of(&self.common).get(&stream).map_or(0, |queued| queued.items);
+        let mut at = 0;
+        while left > 0
+            && let Some(further) = self.common.iter().skip(at).position(|item| item.stream() == stream)
+        {
+            at += further;
+            if reader.ended && matches!(self.common.get(at), Some(StreamItem::Message(_))) {
+                break;
+            }
+            let Some(item) = self.common.remove(at) else { break };
+            apart.index.pop_front(&item);
+            left -= 1;
+            match item {
+                StreamItem::End(end) if reader.ended => apart.ends.push_back(end),
+                item => {
+                    reader.ended = matches!(item, StreamItem::End(_));
+                    reader.items.push_back(item);
+                }
+            }
+        }
     }
 
     /// Counts the ends without messages: those that follow an end, or nothing.
