@@ -115,7 +115,8 @@ impl Association {
         poll_fn(|cx| self.poll_send(cx, &message)).await
     }
 
-    /// Sends a message as [`send`](Self::send) does, without waiting.
+    /// Sends a message as [`send`](Self::send) does, without waiting. An eighth of the send buffer is for
+    /// this call: streams of bytes and `send` wait before they fill it.
     ///
     /// # Errors
     ///
@@ -174,17 +175,19 @@ impl Association {
         let Some(association) = state.core.association_mut(self.handle) else {
             return Err(SendError::Refused(msctp_proto::SendError::Closed));
         };
-        let result = association.send(now, message.clone());
-        if matches!(result, Err(msctp_proto::SendError::BufferFull { .. })) {
-            slot.is_full = true;
-            if let Some(cx) = cx {
-                slot.wakers.add(Wait::Write, cx);
-                state.await_room(self.handle);
-            }
-        } else {
-            if !slot.is_full {
-                slot.wakers.wake_first(Wait::Write, 1);
-            }
+        let result = match cx {
+            Some(_) => association.send_patiently(now, message.clone()),
+            None => association.send(now, message.clone()),
+        };
+        let refused = matches!(result, Err(msctp_proto::SendError::BufferFull { .. }));
+        slot.is_full |= refused;
+        if let Some(cx) = cx.filter(|_| refused) {
+            slot.wakers.add(Wait::Write, cx);
+        }
+        if !slot.is_full {
+            slot.wakers.wake_first(Wait::Write, 1);
+        }
+        if !refused {
             state.wake_driver();
         }
         result.map_err(SendError::Refused)
@@ -296,7 +299,7 @@ impl Association {
             return Poll::Ready(Ok(()));
         }
         slot.wakers.add(Wait::Flush, cx);
-        state.await_room(self.handle);
+        state.await_flush(self.handle);
         if let Some(association) = state.core.association_mut(self.handle) {
             association.expedite();
         }

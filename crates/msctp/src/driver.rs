@@ -347,7 +347,6 @@ impl Driver {
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
         let changed = self.change_sockets(std::mem::take(&mut state.socket_changes));
-        state.look_again();
         let mut steps = Vec::new();
         let done = contain(&mut state, &mut self.outbox, |state, outbox| {
             steps = expire(state, now);
@@ -628,6 +627,7 @@ fn settle(state: &mut State, now: Time, set_ups: &mut u32, outbox: &mut Outbox) 
             break;
         }
     }
+    state.wake_writers();
 }
 
 /// Fires every timer that is due. Returns the changes to make for the host's interfaces.

@@ -66,7 +66,7 @@ struct Number {
     /// There is a handle to it.
     held: bool,
     reader: Option<Waker>,
-    /// The task that waits for the end of this end's direction, which it does not request.
+    /// The task that waits for the end of this end's direction, or to write.
     watcher: Option<Waker>,
 }
 
@@ -141,9 +141,9 @@ impl Batch {
         self.codes.extend(code.map(|code| StreamCode { stream, code }));
     }
 
+    /// Returns whether another stream with a code may not fit: a code takes the place of three streams.
     fn is_full(&self) -> bool {
-        self.streams.len() >= msctp_proto::MAX_NAMED_STREAMS
-            || self.codes.len() >= msctp_proto::MAX_RESET_CODES
+        self.streams.len() + 3 * self.codes.len() + 4 > msctp_proto::MAX_NAMED_STREAMS
     }
 }
 
@@ -590,6 +590,23 @@ mod tests {
     /// Returns the stops that are due when everything is delivered.
     fn stops(numbers: &Numbers) -> Batch {
         numbers.next_stops(&BTreeSet::new())
+    }
+
+    /// A code takes the place of three names.
+    #[test]
+    fn a_batch_holds_what_one_request_may_name() {
+        for coded in [0, 1, 20, 200] {
+            let mut batch = Batch::default();
+            let mut streams = 0..;
+            while !batch.is_full() {
+                let stream = streams.next().unwrap();
+                batch.add(stream, (stream < coded).then_some(7));
+            }
+            let (names, codes) = (batch.streams.len(), batch.codes.len());
+            let room = msctp_proto::MAX_NAMED_STREAMS.checked_sub(names + 3 * codes);
+            assert!(room.is_some_and(|room| room < 4), "{names} names, {codes} codes");
+            assert!(codes <= msctp_proto::MAX_RESET_CODES);
+        }
     }
 
     #[test]

@@ -116,7 +116,6 @@ impl Slot {
             Event::StreamReadable(stream) => return self.numbers.wake(*stream),
             Event::Writable => {
                 self.is_full = false;
-                self.wake_writers();
                 return;
             }
             Event::SendFailed(failure) => self.discarded |= !failure.abandoned,

@@ -77,9 +77,9 @@ pub(crate) struct State {
     /// move them.
     pub(crate) slots: BTreeMap<Handle, Box<Slot>>,
     pub(crate) listeners: BTreeMap<u16, Listener>,
-    /// Associations with a task that waits for room in the send buffer, or until all data is acknowledged.
-    senders: BTreeSet<Handle>,
-    /// Associations with room in the send buffer and tasks that wait for it, of which some were woken.
+    /// Associations with a task that waits until all data is acknowledged.
+    flushing: BTreeSet<Handle>,
+    /// Associations with room in the send buffer that tasks may wait for.
     unused: Vec<Handle>,
     /// Associations with a stream to end.
     pub(crate) ending: BTreeSet<Handle>,
@@ -161,7 +161,7 @@ impl Shared {
             one_by_one: options.mobility.is_some(),
             slots: BTreeMap::new(),
             listeners: BTreeMap::new(),
-            senders: BTreeSet::new(),
+            flushing: BTreeSet::new(),
             unused: Vec::new(),
             ending: BTreeSet::new(),
             abandoned: BTreeMap::new(),
@@ -404,9 +404,9 @@ impl State {
         self.touch(handle);
     }
 
-    /// Records that a task waits for room in the send buffer, or until all data is acknowledged.
-    pub(crate) fn await_room(&mut self, handle: Handle) {
-        self.senders.insert(handle);
+    /// Records that a task waits until all data is acknowledged.
+    pub(crate) fn await_flush(&mut self, handle: Handle) {
+        self.flushing.insert(handle);
     }
 
     /// Records that a verified packet arrived.
@@ -419,7 +419,7 @@ impl State {
     /// Marks an association as changed by a packet, a timer or a call.
     pub(crate) fn touch(&mut self, handle: Handle) {
         let watched = |handle| {
-            self.senders.contains(handle)
+            self.flushing.contains(handle)
                 || self.ending.contains(handle)
                 || self.abandoned.contains_key(handle)
         };
@@ -455,7 +455,7 @@ impl State {
         self.forget_unproven(handle, false);
         self.end_keys(handle);
         self.slots.remove(&handle);
-        self.senders.remove(&handle);
+        self.flushing.remove(&handle);
         self.ending.remove(&handle);
         if let Some(deadline) = self.abandoned.remove(&handle) {
             self.abort_at.remove(&(deadline, handle));
@@ -513,6 +513,9 @@ impl State {
             Some((path.id, path.at))
         };
         slot.record.note(self.clock.now(), &event, primary);
+        if event == Event::Writable {
+            self.unused.push(handle);
+        }
         slot.note(event);
         if !matches!(slot.phase, Phase::Connecting)
             && let Some(deadline) = slot.connect_by.take()
@@ -580,11 +583,16 @@ impl State {
         }
     }
 
-    /// Looks again after associations with room in their send buffers, when the tasks that were woken have
-    /// had their turn.
-    pub(crate) fn look_again(&mut self) {
-        for handle in std::mem::take(&mut self.unused) {
-            self.touch(handle);
+    /// Wakes some of the tasks that wait for room in send buffers that have it. Those that were woken before
+    /// have had their turn: if they are gone, or had too little to send, it is that of the next.
+    pub(crate) fn wake_writers(&mut self) {
+        let mut unused = std::mem::take(&mut self.unused);
+        unused.retain(|handle| {
+            self.slots.get_mut(handle).is_some_and(|slot| !slot.is_full && slot.wake_writers())
+        });
+        if !unused.is_empty() {
+            self.unused = unused;
+            self.wake_driver();
         }
     }
 
@@ -605,19 +613,13 @@ impl State {
             if self.ending.contains(&handle) {
                 self.advance_streams(now, handle);
             }
-            if self.senders.contains(&handle)
+            if self.flushing.contains(&handle)
                 && let Some(slot) = self.slots.get_mut(&handle)
             {
                 let association = self.core.association(handle);
                 if association.is_none_or(|association| association.buffered() == 0) {
+                    self.flushing.remove(&handle);
                     slot.wakers.wake(Wait::Flush);
-                    // No packet would report room to those that wait, if the tasks that were woken are gone.
-                    if slot.wake_writers() {
-                        self.unused.push(handle);
-                        self.wake_driver();
-                    } else {
-                        self.senders.remove(&handle);
-                    }
                 }
             }
         }

@@ -193,7 +193,12 @@ impl Association {
             _ => return Poll::Ready(Err(WriteError::Finished)),
         }
         slot.numbers.on_sent(message.stream);
-        self.poll_offer(cx, &mut state, message).map_err(WriteError::Send)
+        let offered = self.poll_offer(cx, &mut state, message).map_err(WriteError::Send);
+        if offered.is_pending() {
+            // A stop ends the wait for room too.
+            slot_of(&mut state, self.handle).numbers.watch(message.stream, cx);
+        }
+        offered
     }
 
     /// Ends the direction from this end, and waits for the peer's answer.
@@ -214,7 +219,7 @@ impl Association {
         match slot.numbers.out(stream) {
             Some(Out::Over(result)) => Poll::Ready(result.clone()),
             _ => {
-                slot.wakers.add(Wait::Flush, cx);
+                slot.numbers.watch(stream, cx);
                 Poll::Pending
             }
         }
@@ -350,8 +355,6 @@ impl State {
             }
         }
         let Some(slot) = self.slots.get_mut(&handle) else { return };
-        slot.wakers.wake(Wait::Flush);
-        slot.wakers.wake(Wait::Write);
         slot.numbers.openers.wake_first();
         if slot.numbers.is_waiting() {
             // Requested when all events are known: a stop after the peer's end would be for the next use.
@@ -431,6 +434,4 @@ fn advance_ends(now: Time, slot: &mut Slot, association: &mut msctp_proto::Assoc
         Err(error) => FinishError::Refused(error),
     };
     slot.numbers.refuse_ends(&batch.streams, &error);
-    slot.wakers.wake(Wait::Flush);
-    slot.wakers.wake(Wait::Write);
 }

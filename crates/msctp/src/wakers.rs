@@ -14,11 +14,11 @@ pub(crate) struct Wakers<K = ()>(Vec<(K, Waker)>);
 pub(crate) enum Wait {
     /// Messages of streams without handles.
     Read,
-    /// Room in the send buffer, or the end of a stream by the peer.
+    /// Room in the send buffer.
     Write,
     /// An event, the set-up or the end of the association.
     Event,
-    /// The acknowledgement of all data, or the end of a stream.
+    /// The acknowledgement of all data.
     Flush,
 }
 

@@ -91,6 +91,11 @@ impl RemotePorts {
         }
     }
 
+    /// Forgets all that was learned.
+    pub(crate) fn forget_all(&mut self) {
+        self.learnt.clear();
+    }
+
     /// Removes a path that the association removed.
     pub(crate) fn forget(&mut self, local: IpAddr, remote: IpAddr) {
         if let Ok(place) = self.find((remote, local)) {

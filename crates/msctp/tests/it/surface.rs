@@ -277,3 +277,31 @@ fn every_listener_gets_every_event() {
         assert!(own.ends_with(&seen[0]) && own.len() > seen[0].len(), "{own:?}");
     });
 }
+
+/// Bulk that waits for room leaves some to messages that cannot wait.
+#[test]
+fn live_messages_find_room_beside_bulk() {
+    run(async {
+        let (server, peer) = server(PORT);
+        let client = bind();
+        let config = Config { send_buffer: 256 << 10, ..Config::default() };
+        let association = client.connect(peer, Security::insecure(), config).await.unwrap();
+        let accepted = server.accept(PORT).await.unwrap();
+        let bulk = association.clone();
+        let sending = tokio::spawn(async move { while bulk.send_bytes(0, vec![0; 20_000]).await.is_ok() {} });
+        let reading = tokio::spawn(async move {
+            while let Ok(Some(_)) = accepted.recv().await {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        for _ in 0..300 {
+            let live = OutMessage { stream: 1, data: vec![1; 1_000].into(), ..OutMessage::default() };
+            association.try_send(&live).unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert!(association.buffered() > 100_000, "bulk fills the rest");
+        association.abort("enough");
+        sending.await.unwrap();
+        reading.await.unwrap();
+    });
+}

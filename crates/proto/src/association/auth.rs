@@ -136,7 +136,9 @@ impl Association {
         match self.state {
             State::CookieWait => typ == ChunkType::ABORT,
             // A listener has no keys before it accepts the cookie, and no nonces to spare for a refusal.
-            State::CookieEchoed => self.is_enforced() && matches!(typ, ChunkType::ABORT | ChunkType::ERROR),
+            State::CookieEchoed => {
+                self.is_enforced() && !self.is_proven() && matches!(typ, ChunkType::ABORT | ChunkType::ERROR)
+            }
             _ => typ == ChunkType::ABORT && self.awaits_first_packet(),
         }
     }

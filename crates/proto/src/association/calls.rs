@@ -20,6 +20,22 @@ impl Association {
     ///
     /// An empty message, an invalid stream, a full buffer, missing keys, or an association that is closing.
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
+        self.queue(now, message, 0)
+    }
+
+    /// Queues a message as [`send`](Self::send) does, for a sender that can wait: it leaves an eighth of the
+    /// send buffer to those that cannot, such as live media beside a file, unless the message is larger than
+    /// the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_patiently(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
+        self.queue(now, message, self.outbound.reserve())
+    }
+
+    /// Queues a message if so many bytes of the send buffer stay free.
+    fn queue(&mut self, now: Time, message: OutMessage, reserve: u64) -> Result<(), SendError> {
         self.check_open()?;
         if is_key_management(message.stream, message.unordered, message.ppid) && self.has_external_keys() {
             return Err(SendError::KeyManagement);
@@ -27,7 +43,7 @@ impl Association {
         if self.awaits_keys() {
             return Err(SendError::NoKeys);
         }
-        let result = self.outbound.enqueue(now, message, &mut self.paths);
+        let result = self.outbound.enqueue_leaving(now, message, reserve, &mut self.paths);
         self.after_enqueue();
         result
     }

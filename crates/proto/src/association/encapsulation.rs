@@ -12,6 +12,7 @@
 
 use msctp_units::{Span, Time};
 use msctp_wire::{EncodeChunk, Heartbeat, HeartbeatAck, Param, Params};
+use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 
 use super::{Around, Association};
@@ -19,11 +20,15 @@ use crate::addr::{PathAddr, PathId};
 use crate::path::{HeartbeatInfo, Path, Purpose, ip_header};
 use crate::remote_ports::RemotePorts;
 
-/// Maximum number of candidates of a path. Others must wait until the check ends.
+/// Number of candidates of a path that are stored, the latest. Others are asked once for each packet, so that
+/// an observer with many ports does not hide the peer's.
 const MAX_CANDIDATES: usize = 4;
 
-/// Number of HEARTBEATs, an RTO apart, that a candidate may leave unanswered.
+/// Number of HEARTBEATs, an RTO apart, that a port may leave unanswered.
 const ROUNDS: u8 = 2;
+
+/// Number of HEARTBEATs to the port that was in use, if packets still come from there.
+const RETURNS: u8 = 8;
 
 /// Shortest time that the port in use has to answer after a candidate did.
 const LEAST_GRACE: Span = Span::from_millis(10);
@@ -40,11 +45,10 @@ pub(super) struct Encapsulation {
     checks: Vec<PortCheck>,
 }
 
-/// A UDP port that was sent a HEARTBEAT with this nonce.
+/// A UDP port that was sent a HEARTBEAT.
 #[derive(Debug)]
 struct Asked {
     port: u16,
-    nonce: u64,
     /// Bytes that may still be sent there.
     credit: u32,
 }
@@ -54,10 +58,14 @@ struct Asked {
 struct PortCheck {
     path: PathId,
     at: PathAddr,
+    /// The nonces follow from it.
+    secret: [u8; 32],
     /// The port in use when the check began.
     old: Asked,
     candidates: SmallVec<[Asked; 1]>,
     rounds: u8,
+    /// A packet came from the old port since it was asked last, although another is in use.
+    heard: bool,
     phase: Phase,
     /// The end of the phase.
     due: Time,
@@ -70,7 +78,9 @@ enum Phase {
     Asking,
     /// This candidate has answered. The old port may still answer.
     Answered(u16),
-    /// A candidate is in use. The old port was asked again, and returns if it answers.
+    /// A candidate is in use. The old port was asked again, and returns if it answers. As long as packets
+    /// come from it, it is asked anew: its answers may be lost, and a NAT that has forgotten a port passes
+    /// none.
     Changed,
     /// The old port has answered. No other check begins before the end of the phase, so that copies cause at
     /// most one in an RTO.
@@ -89,6 +99,14 @@ impl Encapsulation {
     /// Returns the time at which a phase ends.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         self.checks.iter().map(|check| check.due).min()
+    }
+}
+
+impl PortCheck {
+    /// Returns the nonce of the HEARTBEATs to a port. The peer can answer from each, stored or not.
+    fn nonce(&self, port: u16) -> u64 {
+        let hash = Sha256::new().chain_update(self.secret).chain_update(port.to_be_bytes()).finalize();
+        hash.iter().take(8).fold(0, |nonce, byte| nonce << 8 | u64::from(*byte))
     }
 }
 
@@ -147,8 +165,9 @@ impl Association {
         }
         let unknown = !encapsulation.ports.knows(at.local, at.remote);
         let learns = match sealed {
-            // Nothing else is known of a path that the peer has just added.
-            true => unknown && !self.path(at).is_some_and(Path::is_confirmed),
+            // Nothing else is known of an address that the peer has just added, and little goes there (RFC
+            // 9260 §5.4). A confirmed address has no such limit on its other pairs.
+            true => unknown && !self.paths.remote_is_confirmed(&at.remote),
             // A repeated COOKIE ECHO proves no port.
             false => !self.is_enforced(),
         };
@@ -165,6 +184,15 @@ impl Association {
             && let Some(encapsulation) = self.encapsulation_mut()
         {
             encapsulation.learn(at, encapsulation.source);
+        }
+    }
+
+    /// Forgets what packets in clear have taught, when the first protected one has come: anyone who saw the
+    /// set-up may have sent them. The port is that which the application called, or from which the peer's
+    /// COOKIE ECHO came.
+    pub(super) fn forget_ports_in_clear(&mut self) {
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.ports.forget_all();
         }
     }
 
@@ -210,23 +238,44 @@ impl Association {
             Some(check) => check,
             None => {
                 let Some(in_use) = self.udp_port(at) else { return };
-                let mut old = Asked { port: in_use, nonce: self.rng.next_u64(), credit: u32::MAX };
+                let mut check = PortCheck {
+                    path: id,
+                    at,
+                    secret: self.rng.next_seed(),
+                    old: Asked { port: in_use, credit: u32::MAX },
+                    candidates: SmallVec::new(),
+                    rounds: 1,
+                    heard: false,
+                    phase: Phase::Asking,
+                    due: now + rto,
+                };
                 // First, so that it answers first.
-                self.ask_port(now, (id, at), &mut old);
-                let candidates = SmallVec::new();
-                PortCheck { path: id, at, old, candidates, rounds: 1, phase: Phase::Asking, due: now + rto }
+                self.ask_old(now, &mut check);
+                check
             }
         };
-        if !matches!(check.phase, Phase::Changed | Phase::Resting) && port != check.old.port {
-            if let Some(known) = check.candidates.iter_mut().find(|known| known.port == port) {
-                known.allow(credit);
-            } else if check.candidates.len() < MAX_CANDIDATES {
-                let mut candidate = Asked { port, nonce: self.rng.next_u64(), credit };
-                self.ask_port(now, (id, at), &mut candidate);
-                check.candidates.push(candidate);
+        match check.phase {
+            Phase::Changed => check.heard |= port == check.old.port,
+            Phase::Resting => {}
+            Phase::Asking | Phase::Answered(_) => {
+                if let Some(known) = check.candidates.iter_mut().find(|known| known.port == port) {
+                    known.allow(credit);
+                } else {
+                    let mut candidate = Asked { port, credit };
+                    self.ask_port(now, (id, at), &mut candidate, check.nonce(port));
+                    if check.candidates.len() == MAX_CANDIDATES {
+                        check.candidates.remove(0);
+                    }
+                    check.candidates.push(candidate);
+                }
             }
         }
         self.put_check(check);
+    }
+
+    fn ask_old(&mut self, now: Time, check: &mut PortCheck) {
+        let nonce = check.nonce(check.old.port);
+        self.ask_port(now, (check.path, check.at), &mut check.old, nonce);
     }
 
     fn take_check(&mut self, path: PathId) -> Option<PortCheck> {
@@ -242,9 +291,9 @@ impl Association {
     }
 
     /// Queues a HEARTBEAT to a port, within its credit and that of an address that is not confirmed.
-    fn ask_port(&mut self, now: Time, (path, at): (PathId, PathAddr), asked: &mut Asked) {
-        let Asked { port, nonce, .. } = *asked;
-        let info = HeartbeatInfo { path, purpose: Purpose::Port(port), sent: now, nonce }.to_bytes();
+    fn ask_port(&mut self, now: Time, (path, at): (PathId, PathAddr), asked: &mut Asked, nonce: u64) {
+        let purpose = Purpose::Port(asked.port);
+        let info = HeartbeatInfo { path, purpose, sent: now, nonce }.to_bytes();
         let params = [Param::HeartbeatInfo(&info)];
         self.push_to_port(at, asked, &Heartbeat { params: Params::from(&params) });
     }
@@ -280,11 +329,11 @@ impl Association {
     pub(super) fn on_port_answer(&mut self, now: Time, info: &HeartbeatInfo) -> bool {
         let Purpose::Port(port) = info.purpose else { return false };
         let Some(mut check) = self.take_check(info.path) else { return false };
-        let is_it = |asked: &Asked| asked.port == port && asked.nonce == info.nonce;
+        let known = info.nonce == check.nonce(port);
         let rto = self.paths.get(check.path).map_or(Span::ZERO, answer_time);
         // The peer may return another time.
         let rtt = now.since(info.sent).min(rto);
-        let known = if is_it(&check.old) {
+        if known && port == check.old.port {
             if check.phase == Phase::Changed {
                 self.change_port(now, &check, port);
             }
@@ -293,16 +342,10 @@ impl Association {
                 (check.phase, check.due) = (Phase::Resting, now + rto);
                 check.candidates.clear();
             }
-            true
-        } else if check.candidates.iter().any(is_it) {
-            if check.phase == Phase::Asking {
-                // The old port was asked at the same time or before.
-                (check.phase, check.due) = (Phase::Answered(port), now + LEAST_GRACE.max(rtt / 4));
-            }
-            true
-        } else {
-            false
-        };
+        } else if known && check.phase == Phase::Asking {
+            // The old port was asked at the same time or before.
+            (check.phase, check.due) = (Phase::Answered(port), now + LEAST_GRACE.max(rtt / 4));
+        }
         self.put_check(check);
         known
     }
@@ -331,15 +374,21 @@ impl Association {
             match check.phase {
                 Phase::Asking if check.rounds < ROUNDS && !rto.is_zero() => {
                     check.rounds += 1;
-                    self.ask_port(now, (path, check.at), &mut check.old);
-                    for candidate in &mut check.candidates {
-                        self.ask_port(now, (path, check.at), candidate);
+                    self.ask_old(now, &mut check);
+                    for mut candidate in core::mem::take(&mut check.candidates) {
+                        let nonce = check.nonce(candidate.port);
+                        self.ask_port(now, (path, check.at), &mut candidate, nonce);
+                        check.candidates.push(candidate);
                     }
                 }
                 Phase::Answered(port) => {
                     self.change_port(now, &check, port);
-                    check.phase = Phase::Changed;
-                    self.ask_port(now, (path, check.at), &mut check.old);
+                    (check.phase, check.rounds) = (Phase::Changed, 1);
+                    self.ask_old(now, &mut check);
+                }
+                Phase::Changed if check.rounds < if check.heard { RETURNS } else { ROUNDS } => {
+                    (check.heard, check.rounds) = (false, check.rounds + 1);
+                    self.ask_old(now, &mut check);
                 }
                 Phase::Asking | Phase::Changed | Phase::Resting => continue,
             }

@@ -3,11 +3,13 @@
 
 use core::net::IpAddr;
 
+use bytes::Bytes;
 use msctp_protection::Binding;
 use msctp_units::{Span, Time};
 use msctp_wire::cause::MissingParams;
 use msctp_wire::{
-    Abort, Cause, Causes, Chunk, EncodeChunk, Init, InitAck, List, ParamType, Params, VerificationTag,
+    Abort, Cause, CauseCode, Causes, Chunk, EncodeChunk, Init, InitAck, List, ParamType, Params,
+    VerificationTag,
 };
 
 use super::Association;
@@ -479,6 +481,13 @@ impl Association {
     pub(super) fn on_stale_cookie(&mut self, now: Time, staleness_us: u32) {
         if self.state != State::CookieEchoed {
             return;
+        }
+        if self.is_enforced() && self.outbound.next_tsn() != self.tags.local_initial_tsn {
+            // RFC 9260 §5.2.6, option 2. Data has left behind the COOKIE ECHO (`send_early`). The ERROR is in
+            // clear: the peer may have delivered it, and would again after another set-up, as early data of
+            // TLS is (RFC 8446).
+            let cause = Some(CauseCode::STALE_COOKIE.0);
+            return self.close(now, Some(LossReason::PeerAborted { cause, reason: Bytes::new() }));
         }
         self.setup.retransmissions += 1;
         if self.setup.retransmissions > self.config.max_init_retransmits {

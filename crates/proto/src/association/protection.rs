@@ -149,14 +149,18 @@ impl Association {
 
     /// Returns whether this end has the first keys from outside, and no packet of the peer was opened.
     pub(super) fn awaits_first_packet(&self) -> bool {
-        let proven = self.protection.as_ref().is_some_and(|protection| protection.is_proven());
-        self.has_external_keys() && self.is_enforced() && !proven
+        self.has_external_keys() && self.is_enforced() && !self.is_proven()
+    }
+
+    /// Returns whether a packet of the peer was opened.
+    pub(super) fn is_proven(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.is_proven())
     }
 
     /// Returns whether a repeated COOKIE ECHO, which is in clear, says nothing about the peer: its protected
     /// packets do.
     pub(super) fn excludes_replayed_cookies(&self) -> bool {
-        self.protection.as_ref().is_some_and(|protection| protection.is_enforced() && protection.is_proven())
+        self.is_enforced() && self.is_proven()
     }
 
     /// Returns whether both directions are protected, or protection was not agreed on.
@@ -290,6 +294,7 @@ impl Association {
             // attacker deletes.
             self.auth.demand_protection();
             self.forget_measurements_in_clear();
+            self.forget_ports_in_clear();
             self.events.push(Event::Protected);
         }
         self.begin_credit(at, len);
@@ -413,8 +418,9 @@ impl Association {
                     || packet.chunks().flatten().all(|chunk| self.admits_in_set_up(&chunk))
             }
             Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
+            // Once the peer has proved its keys it refuses nothing, and the COOKIE ACK is protected too.
             Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
-                if self.state == State::CookieEchoed =>
+                if self.state == State::CookieEchoed && !self.is_proven() =>
             {
                 true
             }

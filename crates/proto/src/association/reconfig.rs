@@ -14,8 +14,8 @@ use crate::inbound::StreamEnd;
 use crate::message::Transmit;
 use crate::path::Path;
 use crate::reconfig::{
-    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, MAX_RESET_CODES, Outgoing, ReconfigOutcome,
-    Reconfiguration, Settled, Step, StreamEvent, StreamRequest,
+    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, MAX_RESET_CODES, NAMES_PER_CODE, Outgoing,
+    ReconfigOutcome, Reconfiguration, Settled, Step, StreamEvent, StreamRequest,
 };
 use crate::stats::AssociationState as State;
 use crate::trace::Direction;
@@ -81,7 +81,8 @@ impl Association {
     }
 
     /// Requests a change of streams as [`reconfigure`](Self::reconfigure), and tells the peer why some of the
-    /// streams of a reset are abandoned, if it is an msctp peer: at most 48. A stream of
+    /// streams of a reset are abandoned, if it is an msctp peer: at most 48, each of which takes the place of
+    /// three named streams. A stream of
     /// [`ResetOutgoing`](StreamRequest::ResetOutgoing) that is abandoned sends nothing more: its queued
     /// messages are [abandoned](Self::abandon_unsent).
     ///
@@ -108,11 +109,10 @@ impl Association {
         if let Some(&stream) = streams.iter().find(|&&stream| stream >= count) {
             return Err(CallError::UnknownStream { stream, streams: count });
         }
-        if streams.len() > MAX_NAMED_STREAMS {
-            return Err(CallError::TooManyStreamsNamed { streams: streams.len() });
-        }
-        if codes.len() > MAX_RESET_CODES {
-            return Err(CallError::TooManyStreamsNamed { streams: codes.len() });
+        // A request that fits no packet would never be sent, and its streams would wait for ever.
+        let named = streams.len() + NAMES_PER_CODE * codes.len();
+        if named > MAX_NAMED_STREAMS || codes.len() > MAX_RESET_CODES {
+            return Err(CallError::TooManyStreamsNamed { streams: named });
         }
         let abandoned: SmallVec<[u16; 8]> = match &request {
             StreamRequest::ResetOutgoing(_) => codes.iter().map(|one| one.stream).collect(),
@@ -348,9 +348,10 @@ impl Association {
 
     /// Executes a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
-        let (inbound, Reconfig { ours, theirs, .. }) = (&self.inbound, &mut self.reconfig);
+        let (inbound, Reconfig { ours, theirs, .. }) = (&mut self.inbound, &mut self.reconfig);
+        let arrived = inbound.cum_tsn_ack();
         let may_end = |ends: &[StreamEnd]| inbound.may_end(ends) && !ours.crosses(ends);
-        if let Some(deferred) = theirs.take_deferred(inbound.cum_tsn_ack(), may_end) {
+        if let Some(deferred) = theirs.take_deferred(arrived, may_end) {
             self.perform_reset(&deferred.ends, deferred.answered);
             self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
             self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);

@@ -79,9 +79,8 @@ impl Association {
         }
         let action = action(&self.tags, cookie);
         // draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.4: only keys for that may restart a protected association
-        if self.is_enforced()
-            && (action == Action::Restart || action == Action::Collision && !self.is_setting_up())
-        {
+        let is_decided = !self.is_setting_up() || self.is_proven();
+        if self.is_enforced() && (action == Action::Restart || action == Action::Collision && is_decided) {
             self.faults.unprotected_packets += 1;
             return false;
         }

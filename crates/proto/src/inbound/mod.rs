@@ -483,7 +483,7 @@ impl Inbound {
     }
 
     /// Returns whether the ends of these streams may be kept for their readers.
-    pub(crate) fn may_end(&self, ends: &[StreamEnd]) -> bool {
+    pub(crate) fn may_end(&mut self, ends: &[StreamEnd]) -> bool {
         self.ordering.ready.may_end(ends.iter().map(|end| end.stream))
     }
 

@@ -80,6 +80,8 @@ rare_state! {
         end_untold: bool = false,
         /// Streams whose readers left before the peer's end.
         left: BTreeSet<u16> = BTreeSet::new(),
+        /// The streams of the common queue, from the first end on.
+        index: Index = Index { of: None },
         discarded: Released = Released { bytes: 0, chunks: 0 },
     }
 }
@@ -104,6 +106,67 @@ impl Released {
         if let StreamItem::Message(arrived) = item {
             self.bytes += arrived.message.data.len();
             self.chunks += arrived.chunks;
+        }
+    }
+}
+
+/// The streams of the common queue, once an end has looked for its own: a peer that ends streams behind
+/// messages that nobody reads makes nobody count them again.
+#[derive(Debug, Default)]
+struct Index {
+    of: Option<BTreeMap<u16, Queued>>,
+}
+
+/// The items of a stream in the common queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queued {
+    items: usize,
+    /// The last is a message: the peer has not ended this use.
+    open: bool,
+}
+
+impl Index {
+    fn push_back(&mut self, item: &StreamItem<Arrived>) {
+        if let Some(of) = &mut self.of {
+            let queued = of.entry(item.stream()).or_default();
+            *queued = Queued { items: queued.items + 1, open: matches!(item, StreamItem::Message(_)) };
+        }
+    }
+
+    fn push_front(&mut self, item: &StreamItem<Arrived>) {
+        if let Some(of) = &mut self.of {
+            let queued = of.entry(item.stream()).or_default();
+            queued.open |= queued.items == 0 && matches!(item, StreamItem::Message(_));
+            queued.items += 1;
+        }
+    }
+
+    fn pop_front(&mut self, item: &StreamItem<Arrived>) {
+        if let Some(of) = &mut self.of
+            && let Some(queued) = of.get_mut(&item.stream())
+        {
+            queued.items -= 1;
+            if queued.items == 0 {
+                of.remove(&item.stream());
+            }
+        }
+    }
+
+    /// Returns the streams of the common queue.
+    fn of(&mut self, common: &VecDeque<StreamItem<Arrived>>) -> &BTreeMap<u16, Queued> {
+        if self.of.is_none() {
+            self.of = Some(BTreeMap::new());
+            common.iter().for_each(|item| self.push_back(item));
+        }
+        self.of.get_or_insert_default()
+    }
+}
+
+impl StreamItem<Arrived> {
+    fn stream(&self) -> u16 {
+        match self {
+            Self::Message(arrived) => arrived.message.stream,
+            Self::End(end) => end.stream,
         }
     }
 }
@@ -136,8 +199,7 @@ impl Ready {
             return keys.waiting.push_back(arrived);
         }
         let item = StreamItem::Message(arrived);
-        match apart.of.get_mut(&stream) {
-            Some(reader) if reader.ended => self.common.push_back(item),
+        match apart.of.get_mut(&stream).filter(|reader| !reader.ended) {
             Some(reader) if reader.gone => apart.discarded.add(&item),
             Some(reader) => {
                 reader.items.push_back(item);
@@ -146,7 +208,10 @@ impl Ready {
                     apart.untold.push(stream);
                 }
             }
-            None => self.common.push_back(item),
+            None => {
+                apart.index.push_back(&item);
+                self.common.push_back(item);
+            }
         }
     }
 
@@ -167,7 +232,6 @@ impl Ready {
 
     /// Ends these streams behind what has arrived of them.
     pub(super) fn end(&mut self, endings: impl Iterator<Item = Ending>) {
-        let mut unread = None;
         for Ending { end, is_known } in endings {
             let reader = match self.apart.is_touched() {
                 true => self.apart.of.get_mut(&end.stream).filter(|reader| !reader.ended),
@@ -183,17 +247,16 @@ impl Ready {
                     }
                 }
                 None => {
-                    let unread = unread.get_or_insert_with(|| self.queued());
-                    let uses = unread.get_mut(&end.stream);
-                    let queued = uses.is_some();
-                    if uses.is_some_and(|uses| core::mem::take(&mut uses.open)) {
-                        self.common.push_back(StreamItem::End(end));
+                    let queued = self.apart.index.of(&self.common).get(&end.stream);
+                    let (is_open, queued) = (queued.is_some_and(|queued| queued.open), queued.is_some());
+                    if is_open {
+                        self.push_end(end);
                     } else if self.is_left(end.stream) || !is_known && self.apart.bare < MOST_BARE_ENDS {
                         let apart = &mut *self.apart;
                         apart.left.remove(&end.stream);
                         (apart.bare, apart.end_untold) = (apart.bare + 1, true);
                         if queued {
-                            self.common.push_back(StreamItem::End(end));
+                            self.push_end(end);
                         } else {
                             apart.ends.push_back(end);
                         }
@@ -203,18 +266,33 @@ impl Ready {
         }
     }
 
+    fn push_end(&mut self, end: StreamEnd) {
+        let item = StreamItem::End(end);
+        self.apart.index.push_back(&item);
+        self.common.push_back(item);
+    }
+
+    #[inline]
+    fn pop_common(&mut self) -> Option<StreamItem<Arrived>> {
+        let item = self.common.pop_front()?;
+        if self.apart.is_touched() {
+            self.apart.index.pop_front(&item);
+        }
+        Some(item)
+    }
+
     /// Returns whether the ends of these streams may be kept: a peer that ends streams without sending on
     /// them must not fill the memory.
-    pub(super) fn may_end(&self, mut streams: impl Iterator<Item = u16>) -> bool {
+    pub(super) fn may_end(&mut self, mut streams: impl Iterator<Item = u16>) -> bool {
         if self.apart.bare < MAX_BARE_ENDS {
             return true;
         }
-        let queued = self.queued();
-        let has_use = |stream| {
-            self.apart.of.get(&stream).is_some_and(|reader| !reader.ended)
-                || queued.get(&stream).is_some_and(|uses| uses.open)
-        };
-        streams.all(has_use)
+        let Apart { of, index, .. } = &mut *self.apart;
+        let queued = index.of(&self.common);
+        streams.all(|stream| {
+            of.get(&stream).is_some_and(|reader| !reader.ended)
+                || queued.get(&stream).is_some_and(|queued| queued.open)
+        })
     }
 
     /// Returns whether the stream's last reader left before the peer's end.
@@ -250,9 +328,9 @@ impl Ready {
     }
 
     /// Returns the streams that a reset of all streams ends here.
-    pub(super) fn open(&self) -> BTreeSet<u16> {
-        let waiting = self.queued().into_iter();
-        let mut open: BTreeSet<u16> = waiting.filter(|(_, uses)| uses.open).map(|(of, _)| of).collect();
+    pub(super) fn open(&mut self) -> BTreeSet<u16> {
+        let queued = self.apart.index.of(&self.common).iter();
+        let mut open: BTreeSet<u16> = queued.filter(|(_, queued)| queued.open).map(|(&of, _)| of).collect();
         open.extend(&self.apart.left);
         open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
         open
@@ -266,31 +344,13 @@ impl Ready {
         }
         let apart = &mut *self.apart;
         let mut reader = Reader::default();
-        let is_of = |item: &StreamItem<Arrived>| match item {
-            StreamItem::Message(arrived) => arrived.message.stream == stream,
-            StreamItem::End(end) => end.stream == stream,
-        };
         apart.left.remove(&stream);
         let first = apart.ends.iter().position(|end| end.stream == stream);
         if let Some(end) = first.and_then(|first| apart.ends.remove(first)) {
             reader.ended = true;
             reader.items.push_back(StreamItem::End(end));
-        } else if self.common.iter().any(is_of) {
-            let mut is_first = true;
-            for item in core::mem::take(&mut self.common) {
-                match item {
-                    item if !is_of(&item) => self.common.push_back(item),
-                    item if !reader.ended => {
-                        reader.ended = matches!(item, StreamItem::End(_));
-                        reader.items.push_back(item);
-                    }
-                    StreamItem::End(end) if is_first => apart.ends.push_back(end),
-                    item => {
-                        is_first = false;
-                        self.common.push_back(item);
-                    }
-                }
-            }
+        } else if !self.common.is_empty() {
+            self.take_use(stream, &mut reader);
             self.skip_ends();
         }
         reader.told = !reader.items.is_empty();
@@ -301,6 +361,33 @@ impl Ready {
             self.count_bare();
         }
         true
+    }
+
+    /// Moves the first use of a stream from the common queue to its reader, and what ends uses without messages
+    /// behind it to the other ends. Stops where the next use with messages begins: who claims streams in the
+    /// order in which they come pays for no other.
+    fn take_use(&mut self, stream: u16, reader: &mut Reader) {
+        let apart = &mut *self.apart;
+        let mut left = apart.index.of(&self.common).get(&stream).map_or(0, |queued| queued.items);
+        let mut at = 0;
+        while left > 0
+            && let Some(further) = self.common.iter().skip(at).position(|item| item.stream() == stream)
+        {
+            at += further;
+            if reader.ended && matches!(self.common.get(at), Some(StreamItem::Message(_))) {
+                break;
+            }
+            let Some(item) = self.common.remove(at) else { break };
+            apart.index.pop_front(&item);
+            left -= 1;
+            match item {
+                StreamItem::End(end) if reader.ended => apart.ends.push_back(end),
+                item => {
+                    reader.ended = matches!(item, StreamItem::End(_));
+                    reader.items.push_back(item);
+                }
+            }
+        }
     }
 
     /// Counts the ends without messages: those that follow an end, or nothing.
@@ -351,7 +438,10 @@ impl Ready {
             reader.items.extend(later.map(|&end| StreamItem::End(end)));
             apart.ends.retain(|end| end.stream != stream);
         }
-        reader.items.into_iter().rev().for_each(|item| self.common.push_front(item));
+        for item in reader.items.into_iter().rev() {
+            apart.index.push_front(&item);
+            self.common.push_front(item);
+        }
         self.skip_ends();
     }
 
@@ -397,7 +487,7 @@ impl Ready {
     /// Returns the next message of a stream without a reader.
     #[inline]
     pub(super) fn read(&mut self) -> Option<Arrived> {
-        match self.common.pop_front() {
+        match self.pop_common() {
             Some(StreamItem::Message(arrived)) => {
                 if matches!(self.common.front(), Some(StreamItem::End(_))) {
                     self.skip_ends();
@@ -416,7 +506,7 @@ impl Ready {
     /// that were left are kept for the next reader.
     fn skip_ends(&mut self) {
         while let Some(&StreamItem::End(end)) = self.common.front() {
-            self.common.pop_front();
+            self.pop_common();
             if self.is_left(end.stream) {
                 self.apart.left.remove(&end.stream);
                 self.apart.ends.push_back(end);

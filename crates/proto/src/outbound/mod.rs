@@ -283,6 +283,11 @@ impl Outbound {
         Err(SendError::InvalidStream { stream, streams: self.streams })
     }
 
+    /// Returns an eighth of the send buffer, in bytes.
+    pub(crate) fn reserve(&self) -> u64 {
+        self.send_buffer / 8
+    }
+
     /// Asks for an immediate SACK of the last queued chunk (RFC 7053 §5.1).
     pub(crate) fn expedite(&mut self) {
         self.expedited = !self.queue.is_empty();
@@ -293,20 +298,35 @@ impl Outbound {
         self.shutdown_pending = true;
     }
 
-    /// Queues a message.
-    ///
-    /// # Errors
-    ///
-    /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
-    /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
-    #[inline]
+    /// Queues a message that fits into the send buffer.
+    #[cfg(test)]
     pub(crate) fn enqueue(
         &mut self,
         now: Time,
         message: OutMessage,
         paths: &mut Paths,
     ) -> Result<(), SendError> {
+        self.enqueue_leaving(now, message, 0, paths)
+    }
+
+    /// Queues a message if `reserve` bytes of the send buffer stay free. A message that is too large for that
+    /// may take all.
+    ///
+    /// # Errors
+    ///
+    /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
+    /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
+    #[inline]
+    pub(crate) fn enqueue_leaving(
+        &mut self,
+        now: Time,
+        message: OutMessage,
+        reserve: u64,
+        paths: &mut Paths,
+    ) -> Result<(), SendError> {
         let len = message.data.len();
+        let reserve = if len as u64 + reserve > self.send_buffer { 0 } else { reserve };
+
         if len == 0 {
             return Err(SendError::Empty);
         }
@@ -314,10 +334,10 @@ impl Outbound {
         if len as u64 > self.send_buffer {
             return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
         }
-        let mut free = self.free(self.buffered(), self.kept_chunks());
+        let mut free = self.free(self.buffered(), self.kept_chunks()).saturating_sub(reserve);
         if len as u64 > free && self.partial.is_touched() {
-            self.make_room(now, len as u64, message.reliability, paths);
-            free = self.free(self.buffered(), self.kept_chunks());
+            self.make_room(now, len as u64 + reserve, message.reliability, paths);
+            free = self.free(self.buffered(), self.kept_chunks()).saturating_sub(reserve);
         }
         if len as u64 > free {
             self.enqueue_rejected = true;

@@ -761,3 +761,47 @@ fn a_forged_chunk_in_clear_leaves_nothing_behind() {
     }
     assert!(same * 10 > all * 9, "{same} of {all} set-ups were completed");
 }
+
+/// Copies of the last packets in clear come first, from UDP ports of an observer that passes on what is sent
+/// there (RFC 6951 §5.4). It is not on the path under the keys.
+#[test]
+fn a_udp_port_learned_in_clear_does_not_outlast_the_handshake() {
+    const PORTS: [u16; 2] = [1000, 9899];
+    const X: u16 = 6666;
+    for method in [METHOD, METHOD_FALSE_START] {
+        let mut secured = Secured::unconnected(&Config::mobile(), &[method], &[method]);
+        secured.pair.udp = Some(PORTS);
+        let overtaken = Rc::new(RefCell::new(Vec::new()));
+        let (caught, mut hello) = (Rc::clone(&overtaken), true);
+        secured.pair.filter = Box::new(move |flight: &mut Flight| {
+            if let Some([_, to]) = &mut flight.ports
+                && *to == X
+            {
+                *to = PORTS[flight.from.other() as usize];
+            }
+            let data = flight.has(chunk::DATA);
+            if !data || flight.from == Side::A && core::mem::take(&mut hello) {
+                return Fate::Pass;
+            }
+            caught.borrow_mut().push((flight.from.other(), flight.bytes.clone()));
+            Fate::Drop
+        });
+        secured.connect();
+        let mut taught = [0; 2];
+        for _ in 0..1000 {
+            secured.run_for(Span::from_millis(1));
+            for (to, bytes) in overtaken.take() {
+                secured.pair.inject_from(to, Pair::at(to), msctp_units::Ecn::NotEct, Some(X), &bytes);
+                taught[to as usize] += 1;
+            }
+            secured.serve(Side::A);
+            secured.serve(Side::B);
+        }
+        assert!(taught.iter().all(|&count| count > 0), "{taught:?}");
+        secured.assert_works(3);
+        for side in [Side::A, Side::B] {
+            let port = secured.pair.with(side, |end, _| end.paths().next().unwrap().udp_port);
+            assert_eq!(port, Some(PORTS[side.other() as usize]), "{side:?}");
+        }
+    }
+}

@@ -346,6 +346,17 @@ fn flood_of_requests() {
         &each(tag, (0..*FLOOD).map(|_| asconf(3 * *FLOOD - 1, &[]))),
     );
     assert!(pair.b.state().is_some());
+    // As many messages as fit the default buffer, which nobody reads.
+    let (mut pair, tsn, tag) = receiver(false);
+    let unread = each(tag, (0..4_000).map(|n| data(Tsn::new(tsn.wrapping_add(n)), n as u16)));
+    flood(&mut pair, "DATA: 4,000 messages", &unread);
+    let one: &'static [StreamId] = vec![StreamId::new(9)].leak();
+    // The first one may look at each message: those paid for it.
+    let ends = each(tag, (0..10 * *FLOOD).map(|n| re_config(outgoing(n, one))));
+    flood(&mut pair, "RE-CONFIG: resets of a stream behind 4,000 unread messages", &ends);
+    let all = each(tag, (10 * *FLOOD..11 * *FLOOD).map(|n| re_config(outgoing(n, &[]))));
+    flood(&mut pair, "RE-CONFIG: resets of all streams behind them", &all);
+    assert!(pair.b.state().is_some());
 }
 
 #[test]

@@ -196,7 +196,6 @@ fn after_a_stale_cookie_only_the_answer_to_the_new_init_counts() {
     pair.log = Some(Vec::new());
     pair.drop_if(|flight| flight.has(chunk::COOKIE_ECHO) || flight.chunks() == [0x41]);
     pair.connect(psk(), vec![a_ip(0)], vec![b_ip(0)]);
-    pair.send(Side::A, text_message("patience"));
     assert!(pair.run_until(Span::from_secs(1), |pair| pair.a.state() == Some(State::CookieEchoed)));
     let answer = pair.sent_since(Side::B, 0).into_iter().find(|flight| flight.has(chunk::INIT_ACK)).unwrap();
     let stale = [Cause::StaleCookie(1)];
@@ -209,6 +208,7 @@ fn after_a_stale_cookie_only_the_answer_to_the_new_init_counts() {
     pair.inject(Side::A, Pair::at(Side::A), &answer.bytes);
     assert_eq!(pair.a.state(), Some(State::CookieWait), "it answers the INIT before");
     pair.pass_all();
+    pair.send(Side::A, text_message("patience"));
     assert!(pair.run_until(Span::from_secs(20), |pair| pair.b.received.len() == 1), "{:?}", pair.a.events);
     pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
 }
@@ -254,6 +254,14 @@ fn to_nobody() -> RemoteAddrs {
 /// Returns protected ends, and what seals packets to each of them with the other's keys, from beyond the
 /// records that it uses.
 fn with_forgers() -> (Pair, [Sealer; 2]) {
+    with_forgers_of(|_| {}, vec![b_ip(0)])
+}
+
+/// Returns ends as [`with_forgers`] does. `prepare` is called before the set-up; B has these addresses.
+pub(crate) fn with_forgers_of(
+    prepare: impl FnOnce(&mut Pair),
+    addresses: Vec<core::net::IpAddr>,
+) -> (Pair, [Sealer; 2]) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&lines);
     let key = Secret::from(&[7; 32][..]);
@@ -261,8 +269,9 @@ fn with_forgers() -> (Pair, [Sealer; 2]) {
     let keys = keys.with_log(move |line| log.lock().unwrap().push(line.to_owned()));
     let protection = Protection::Required(Arc::new(keys));
     let config = Config { protection, outbound_streams: 10, ..Config::mobile() };
-    let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
+    let mut pair = Pair::new(config.clone(), addresses);
     pair.log = Some(Vec::new());
+    prepare(&mut pair);
     pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(2));
     let forgers = [Side::A, Side::B].map(|to| {
@@ -281,7 +290,7 @@ fn with_forgers() -> (Pair, [Sealer; 2]) {
 }
 
 /// Returns a sealed packet to `to` with these chunks.
-fn sealed(pair: &Pair, to: Side, sealer: &mut Sealer, chunks: &[&dyn EncodeChunk]) -> Vec<u8> {
+pub(crate) fn sealed(pair: &Pair, to: Side, sealer: &mut Sealer, chunks: &[&dyn EncodeChunk]) -> Vec<u8> {
     let clear = packet(to, pair.tag_of(to), chunks);
     let mut record = [&[0; HEADER_LEN][..], &clear[12..], &[0; TRAILER_LEN]].concat();
     sealer.seal(&mut record).unwrap();

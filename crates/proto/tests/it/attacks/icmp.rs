@@ -1,9 +1,14 @@
 //! Bursts of forged ICMP messages: they end no association and no path (RFC 9260 §10, RFC 8899 §4.6.1).
 
-use msctp_proto::{AssociationState as State, CallError, Config, PathAddr, PathState};
+use msctp_proto::{
+    AssociationState as State, CallError, Config, Event, PathAddr, PathState, ReconfigOutcome, StreamEvent,
+    StreamRequest,
+};
 use msctp_units::Span;
+use msctp_wire::param::StreamCode;
 use msctp_wire::{EncodeChunk, ShutdownAck};
 
+use crate::attacks::changed_setup::psk;
 use crate::attacks::stranger::init;
 use crate::support::{Pair, Side, a_ip, b_ip, message, packet};
 
@@ -118,4 +123,32 @@ fn a_burst_of_packet_too_big_takes_no_path_down() {
     pair.run_for(Span::from_secs(1200));
     let after = pair.with(Side::B, |b, _| b.paths().next().unwrap());
     assert_eq!(after.pmtu, before.pmtu, "the lie is forgotten");
+}
+
+/// The largest request that this end accepts fits the packets of a path that a forged message made small,
+/// with codes too: one that does not would stop its streams for as long as the message is believed.
+#[test]
+fn a_packet_too_big_stops_no_reset() {
+    let config = Config { outbound_streams: 1000, ..psk() };
+    for codes in [0, 1, 20, 48] {
+        let mut pair = Pair::established(config.clone());
+        pair.log = Some(Vec::new());
+        pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+        let quoted = quoted(Side::A, pair.tag_of(Side::B), &ShutdownAck);
+        let path = pair.path(Side::A, a_ip(0), b_ip(0));
+        pair.with(Side::A, |a, now| a.packet_too_big(now, path, 580, &quoted)).unwrap();
+        pair.run_for(Span::from_secs(5));
+        let codes: Vec<_> = (0..codes).map(|stream| StreamCode { stream, code: 7 }).collect();
+        let ask = |pair: &mut Pair, streams: u16| {
+            let request = StreamRequest::ResetOutgoing((0..streams).collect());
+            pair.with(Side::A, |a, now| a.reconfigure_with(now, request, codes.clone())).is_ok()
+        };
+        let most = (1..=192).rev().find(|&streams| ask(&mut pair, streams)).unwrap();
+        pair.run_for(Span::from_secs(20));
+        let performed = |event: &Event| {
+            let Event::Streams(StreamEvent::Answered { outcome, .. }) = event else { return false };
+            *outcome == ReconfigOutcome::Performed
+        };
+        assert!(pair.a.saw(performed), "{most} streams, {} codes: {:?}", codes.len(), pair.a.events);
+    }
 }

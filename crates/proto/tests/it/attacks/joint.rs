@@ -263,6 +263,29 @@ fn known_limit_an_observer_gives_a_wildcard_its_own_address() {
     assert_eq!(to, [observer], "{:?}", pair.b.events);
 }
 
+/// No key protects a source address either while the association begins: an observer that overtakes the INIT
+/// with a copy from an address of its own, and passes the answer on, is on the path from then on.
+#[test]
+fn known_limit_an_observer_that_overtakes_the_init_is_on_the_path() {
+    let observer = core::net::IpAddr::from([10, 9, 0, 9]);
+    let mut pair = Pair::new(psk(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.at.remote == observer {
+            flight.at.remote = a_ip(0);
+        }
+        if flight.has(chunk::INIT) { Fate::Late(Span::from_millis(10)) } else { Fate::Pass }
+    });
+    pair.connect(psk(), vec![a_ip(0)], vec![b_ip(0)]);
+    let init = pair.log.as_ref().unwrap()[0].bytes.clone();
+    pair.inject(Side::B, PathAddr { local: b_ip(0), remote: observer }, &init);
+    pair.run_for(Span::from_secs(2));
+    let to: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+    assert_eq!(to, [observer], "{:?}", pair.b.events);
+    pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
+}
+
 /// The client lists an address at which nobody is, and an observer answers the HEARTBEAT there, which is in
 /// clear during the handshake: the path stays unconfirmed.
 #[test]

@@ -10,10 +10,11 @@ use msctp_proto::{
 use msctp_units::Span;
 use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
 use msctp_wire::{
-    Cause, Causes, Checksum, Chunk, ChunkType, Error, Init, KeyManagementId, List, Packet, Param, Params,
+    Cause, Causes, Checksum, Chunk, ChunkType, EncodeChunk, Error, Init, KeyManagementId, List, Packet,
+    Param, Params,
 };
 
-use crate::attacks::stranger::{ask, data, echo, init_ack};
+use crate::attacks::stranger::{ABORT, ask, data, echo, init_ack};
 use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, reseal, text_message};
 
 const DTLS: u8 = ChunkType::DTLS.0;
@@ -29,13 +30,18 @@ fn config(kind: Kind) -> Config {
 /// Returns a pair whose A has just sent the COOKIE ECHO. The attacker suppresses A's packets with these
 /// chunks.
 fn cookie_echoed(kind: Kind, lost: &'static [u8]) -> Pair {
+    cookie_echoed_with(kind, lost, &["early"])
+}
+
+/// Returns a pair as [`cookie_echoed`] does, whose A has sent these messages.
+fn cookie_echoed_with(kind: Kind, lost: &'static [u8], early: &[&str]) -> Pair {
     let mut pair = Pair::new(config(kind), vec![b_ip(0)]);
     let own = LocalAddrs { port: 5000, addresses: vec![a_ip(0)] };
     pair.a.endpoint.listen(own, config(kind)).unwrap();
     pair.log = Some(Vec::new());
     pair.drop_if(|flight| flight.from == Side::A && lost.contains(&flight.chunks()[0]));
     pair.connect(config(kind), vec![a_ip(0)], vec![b_ip(0)]);
-    pair.send(Side::A, text_message("early"));
+    early.iter().for_each(|text| pair.send(Side::A, text_message(text)));
     assert!(pair.run_until(Span::from_secs(1), |pair| pair.a.state() == Some(State::CookieEchoed)));
     pair
 }
@@ -86,7 +92,8 @@ fn a_collision_cookie_replays_no_session_that_is_over() {
 
 #[test]
 fn a_collision_cookie_of_a_superseded_offer_is_refused() {
-    let mut pair = cookie_echoed(Protection::Required, &[chunk::INIT_ACK, chunk::COOKIE_ECHO, DTLS]);
+    let lost = &[chunk::INIT_ACK, chunk::COOKIE_ECHO, DTLS];
+    let mut pair = cookie_echoed_with(Protection::Required, lost, &[]);
     let cookie = cookie_of_the_same_keys(&mut pair);
     pair.drop_if(|_| true);
     let stale = [Cause::StaleCookie(1)];
@@ -97,6 +104,7 @@ fn a_collision_cookie_of_a_superseded_offer_is_refused() {
     echo(&mut pair, Side::A, Pair::at(Side::A), &cookie, &[]);
     assert_eq!((pair.a.state(), pair.log_len()), (Some(State::CookieWait), before), "nothing is sealed");
     pair.pass_all();
+    pair.send(Side::A, text_message("early"));
     assert!(pair.run_until(Span::from_secs(20), |pair| pair.b.received.len() == 1));
     pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
 }
@@ -118,10 +126,10 @@ fn a_collision_in_clear_does_not_take_agreed_keys_away() {
 }
 
 /// A forged Stale Cookie begins the set-up anew, and the attacker takes the parameter out of the new INIT.
-/// What was sent under the agreement before must not leave in clear.
+/// What was to be sent under the agreement before must not leave in clear.
 #[test]
 fn a_forged_stale_cookie_does_not_take_agreed_keys_away() {
-    let mut pair = cookie_echoed(Protection::OrInsecure, &[chunk::COOKIE_ECHO, DTLS]);
+    let mut pair = cookie_echoed_with(Protection::OrInsecure, &[chunk::COOKIE_ECHO, DTLS], &[]);
     let causes = [Cause::StaleCookie(1)];
     let tag = pair.tag_of(Side::A);
     pair.filter = Box::new(|flight| {
@@ -134,6 +142,8 @@ fn a_forged_stale_cookie_does_not_take_agreed_keys_away() {
     });
     let error = packet(Side::A, tag, &[&Error { causes: Causes::from(&causes) }]);
     pair.inject(Side::A, Pair::at(Side::A), &error);
+    assert_eq!(pair.a.state(), Some(State::CookieWait));
+    pair.send(Side::A, text_message("early"));
     pair.run_for(Span::from_secs(20));
     assert!(pair.b.received.is_empty(), "{:?}", pair.b.received);
     assert!(pair.a.saw(|event| matches!(event, Event::Lost(_))), "{:?}", pair.a.events);
@@ -156,6 +166,66 @@ fn an_error_in_clear_during_set_up_neither_disables_address_changes_nor_moves_th
     pair.run_for(Span::from_secs(1));
     let remotes: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
     assert!(remotes.contains(&a_ip(1)), "{remotes:?}");
+}
+
+/// What follows the COOKIE ECHO may have been delivered when an attacker says in clear that the cookie is
+/// stale. Another set-up must not deliver it again, to an association that seems to be another client's.
+#[test]
+fn a_forged_stale_cookie_does_not_deliver_early_data_twice() {
+    let mut pair = cookie_echoed(Protection::Required, &[]);
+    pair.drop_if(|flight| flight.from == Side::B);
+    assert!(pair.run_until(Span::from_secs(1), |pair| pair.b.received.len() == 1));
+    let causes = [Cause::StaleCookie(1)];
+    let tag = pair.tag_of(Side::A);
+    let error = packet(Side::A, tag, &[&Error { causes: Causes::from(&causes) }]);
+    pair.inject(Side::A, Pair::at(Side::A), &error);
+    // The attacker is A's NAT from now on.
+    pair.translate = Some((a_ip(0), a_ip(9)));
+    pair.pass_all();
+    pair.run_for(Span::from_secs(20));
+    assert_eq!(pair.b.received.len(), 1, "{:?}", pair.b.received);
+    assert!(pair.a.saw(|event| matches!(event, Event::Lost(_))), "{:?}", pair.a.events);
+}
+
+/// A packet of the server was opened, and its COOKIE ACK is late: the client has proof of the keys, and
+/// nothing in clear ends its association or takes the keys away.
+#[test]
+fn nothing_in_clear_ends_a_set_up_whose_keys_are_proved() {
+    let up = || {
+        let mut pair = cookie_echoed(Protection::Required, &[]);
+        // Its first packet has the COOKIE ACK.
+        let mut first = true;
+        pair.drop_if(move |flight| {
+            flight.from == Side::B && flight.chunks() == [DTLS] && core::mem::take(&mut first)
+        });
+        assert!(pair.run_until(Span::from_secs(1), |pair| pair.b.received.len() == 1));
+        pair.send(Side::B, text_message("proof"));
+        assert!(pair.run_until(Span::from_secs(1), |pair| pair.a.saw(|event| *event == Event::Protected)));
+        assert_eq!(pair.a.state(), Some(State::CookieEchoed));
+        pair
+    };
+    let causes = [Cause::StaleCookie(1)];
+    let goes_on = |mut pair: Pair| {
+        assert!(pair.run_until(Span::from_secs(20), |pair| pair.a.received.len() == 1));
+        pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
+    };
+    let forged: [&dyn EncodeChunk; 2] = [&ABORT, &Error { causes: Causes::from(&causes) }];
+    for chunk in forged {
+        let mut pair = up();
+        let tag = pair.tag_of(Side::A);
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[chunk]));
+        assert_eq!(pair.a.state(), Some(State::CookieEchoed), "{:?}", pair.a.events);
+        goes_on(pair);
+    }
+    // The cookie of a collision.
+    let mut pair = up();
+    let roles = DtlsRoles { client: true, server: true };
+    let methods = [KeyManagementId::PRE_SHARED];
+    let methods = List::from(&methods);
+    let offer = DtlsKeyManagement { tie_breaker: 0, restart: false, roles, methods };
+    let answer = ask(&mut pair, Side::A, Pair::at(Side::A), &[Param::DtlsKeyManagement(offer)]);
+    echo(&mut pair, Side::A, Pair::at(Side::A), &init_ack(&answer).unwrap(), &[]);
+    goes_on(pair);
 }
 
 #[test]
