@@ -363,9 +363,9 @@ impl Ready {
         true
     }
 
-    /// Moves the first use of a stream from the common queue to its reader, and what ends uses without messages
-    /// behind it to the other ends. Stops where the next use with messages begins: who claims streams in the
-    /// order in which they come pays for no other.
+    /// Moves the first use of a stream from the common queue to its reader, and what ends uses without
+    /// messages behind it to the other ends. Stops where the next use with messages begins: who claims
+    /// streams in the order in which they come pays for no other.
     fn take_use(&mut self, stream: u16, reader: &mut Reader) {
         let apart = &mut *self.apart;
         let mut left = apart.index.of(&self.common).get(&stream).map_or(0, |queued| queued.items);
