@@ -252,9 +252,9 @@ impl Association {
     /// Each event is returned once, to one of the tasks that call this, whichever handle they use. A further
     /// listener that is to get every event has [`events`](Self::events).
     pub async fn event(&self) -> Option<Event> {
-        self.wait(|slot| match slot.events.pop() {
-            Some(event) => Some(Some(event)),
-            None => matches!(slot.phase, Phase::Over(_)).then_some(None),
+        self.wait(|slot| {
+            let event = slot.events.pop();
+            slot.event_or_end(event)
         })
         .await
     }

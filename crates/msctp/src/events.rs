@@ -6,7 +6,6 @@ use msctp_proto::Event;
 
 use crate::association::{Association, slot_of};
 use crate::event_queue::EventQueue;
-use crate::slot::Phase;
 
 /// The events of an association for one listener: all from [`Association::events`] on, whatever others take.
 /// Counts as a handle of the association.
@@ -35,10 +34,8 @@ impl Events {
         self.association
             .wait(|slot| {
                 let own = slot.listeners.iter_mut().find(|(other, _)| *other == number);
-                match own.and_then(|(_, events)| events.pop()) {
-                    Some(event) => Some(Some(event)),
-                    None => matches!(slot.phase, Phase::Over(_)).then_some(None),
-                }
+                let event = own.and_then(|(_, events)| events.pop());
+                slot.event_or_end(event)
             })
             .await
     }

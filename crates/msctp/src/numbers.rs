@@ -141,9 +141,10 @@ impl Batch {
         self.codes.extend(code.map(|code| StreamCode { stream, code }));
     }
 
-    /// Returns whether another stream with a code may not fit: a code takes the place of three streams.
+    /// Returns whether another stream with a code may not fit.
     fn is_full(&self) -> bool {
-        self.streams.len() + 3 * self.codes.len() + 4 > msctp_proto::MAX_NAMED_STREAMS
+        let names = |streams, codes| streams + msctp_proto::NAMES_PER_CODE * codes;
+        names(self.streams.len() + 1, self.codes.len() + 1) > msctp_proto::MAX_NAMED_STREAMS
     }
 }
 

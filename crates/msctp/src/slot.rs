@@ -166,6 +166,15 @@ impl Slot {
         self.numbers.wake_all();
     }
 
+    /// Returns what a listener gets that took `event` from its queue: that; `None` after the end of the
+    /// association; nothing yet.
+    pub(crate) fn event_or_end(&self, event: Option<Event>) -> Option<Option<Event>> {
+        match event {
+            Some(event) => Some(Some(event)),
+            None => matches!(self.phase, Phase::Over(_)).then_some(None),
+        }
+    }
+
     /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether
     /// anything was taken from the core.
     pub(crate) fn next_message(

@@ -83,7 +83,8 @@ pub use path::pairing::{MAX_ADDRESSES, can_pair};
 pub use path::{AddressError, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{
-    MAX_NAMED_STREAMS, MAX_RESET_CODES, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest,
+    MAX_NAMED_STREAMS, MAX_RESET_CODES, NAMES_PER_CODE, ReconfigOutcome, Reconfiguration, StreamEvent,
+    StreamRequest,
 };
 pub use remote_ports::ENCAPSULATION_PORT;
 pub use stats::{

@@ -25,9 +25,7 @@ rare_state! {
 /// The RTO is taken without back-off: a path that stopped answering has backed off up to RTO.Max, but its
 /// last packets do not travel longer.
 fn grace(path: &Path) -> Span {
-    let mut rtt = path.rtt.clone();
-    rtt.end_back_off();
-    rtt.rto() * 2
+    path.rto_without_back_off() * 2
 }
 
 fn keep_last<T>(list: &mut Vec<T>, item: T) {

@@ -92,8 +92,8 @@ impl Encapsulation {
         self.ports.port(at.local, at.remote)
     }
 
-    fn learn(&mut self, at: PathAddr, port: u16) {
-        self.ports.learn(at.local, at.remote, port, || true);
+    fn learn(&mut self, at: PathAddr, port: u16, is_path: bool) {
+        self.ports.learn(at.local, at.remote, port, || is_path);
     }
 
     /// Returns the time at which a phase ends.
@@ -180,10 +180,9 @@ impl Association {
     /// Learns the source port of a packet that the peer sent (RFC 6951 §5.4), if there is such a path: an
     /// attacker who has observed one packet can send from any number of addresses.
     pub(crate) fn learn_source(&mut self, at: PathAddr) {
-        if self.path_of(at).is_some()
-            && let Some(encapsulation) = self.encapsulation_mut()
-        {
-            encapsulation.learn(at, encapsulation.source);
+        let is_path = self.path_of(at).is_some();
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.learn(at, encapsulation.source, is_path);
         }
     }
 
@@ -231,7 +230,8 @@ impl Association {
     #[cold]
     fn note_candidate(&mut self, now: Time, at: PathAddr, port: u16) {
         let Some(path) = self.path(at).filter(|path| path.may_heartbeat() && self.seals()) else { return };
-        let (id, rto) = (path.id(), answer_time(path));
+        // The port in use may be dead.
+        let (id, rto) = (path.id(), path.rto_without_back_off());
         // The packet that is being handled: `begin_credit`
         let credit = self.output.credit;
         let mut check = match self.take_check(id) {
@@ -330,7 +330,7 @@ impl Association {
         let Purpose::Port(port) = info.purpose else { return false };
         let Some(mut check) = self.take_check(info.path) else { return false };
         let known = info.nonce == check.nonce(port);
-        let rto = self.paths.get(check.path).map_or(Span::ZERO, answer_time);
+        let rto = self.paths.get(check.path).map_or(Span::ZERO, Path::rto_without_back_off);
         // The peer may return another time.
         let rtt = now.since(info.sent).min(rto);
         if known && port == check.old.port {
@@ -356,7 +356,7 @@ impl Association {
     /// stays, as only the port changes (RFC 9000 §9.4).
     fn change_port(&mut self, now: Time, check: &PortCheck, port: u16) {
         if let Some(encapsulation) = self.encapsulation_mut() {
-            encapsulation.learn(check.at, port);
+            encapsulation.learn(check.at, port, true);
         }
         self.paths.prove(check.path, now);
         self.inbound.repeat_sack();
@@ -369,7 +369,7 @@ impl Association {
             encapsulation.checks.iter().find(|check| check.due <= now).map(|check| check.path)
         }) {
             let Some(mut check) = self.take_check(path) else { return };
-            let rto = self.paths.get(path).map_or(Span::ZERO, answer_time);
+            let rto = self.paths.get(path).map_or(Span::ZERO, Path::rto_without_back_off);
             check.due = now + rto;
             match check.phase {
                 Phase::Asking if check.rounds < ROUNDS && !rto.is_zero() => {
@@ -395,11 +395,4 @@ impl Association {
             self.put_check(check);
         }
     }
-}
-
-/// Returns the time within which a port answers: the RTO without back-off, since the port in use may be dead.
-fn answer_time(path: &Path) -> Span {
-    let mut rtt = path.rtt.clone();
-    rtt.end_back_off();
-    rtt.rto()
 }

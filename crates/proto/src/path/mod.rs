@@ -377,6 +377,13 @@ impl Path {
         ip_header(&self.addr.remote)
     }
 
+    /// Returns the RTO as after an answer: a path that stopped answering has backed off up to RTO.Max.
+    pub(crate) fn rto_without_back_off(&self) -> Span {
+        let mut rtt = self.rtt.clone();
+        rtt.end_back_off();
+        rtt.rto()
+    }
+
     /// Returns true if new data may be sent here: the path is active, its link is up, and its local address
     /// may be a source.
     #[inline]

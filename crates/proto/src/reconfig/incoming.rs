@@ -13,12 +13,13 @@ use crate::rare::{Rare, rare_state};
 /// Number of answers kept, since a chunk has at most two requests (RFC 6525 §3.1).
 const KEPT: usize = 2;
 
-/// Maximum number of streams of a request that have codes. Each takes the place of three streams of
-/// [`MAX_NAMED_STREAMS`](crate::MAX_NAMED_STREAMS), so that they fit a packet of any path beside the names.
+/// Maximum number of streams of a request that have codes. Each takes the place of [`NAMES_PER_CODE`]
+/// streams of [`MAX_NAMED_STREAMS`](crate::MAX_NAMED_STREAMS), so that they fit a packet of any path beside
+/// the names.
 pub const MAX_RESET_CODES: usize = 48;
 
 /// Number of named streams whose place in a packet a code takes.
-pub(crate) const NAMES_PER_CODE: usize = 3;
+pub const NAMES_PER_CODE: usize = 3;
 
 /// The handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 mod incoming;
 mod outgoing;
 
-pub use self::incoming::MAX_RESET_CODES;
-pub(crate) use self::incoming::{Answer, Deferred, Incoming, NAMES_PER_CODE};
+pub(crate) use self::incoming::{Answer, Deferred, Incoming};
+pub use self::incoming::{MAX_RESET_CODES, NAMES_PER_CODE};
 pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 use crate::inbound::StreamEnd;
 
