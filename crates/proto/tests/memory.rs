@@ -6,7 +6,11 @@ use std::alloc::System;
 use std::process::Command;
 use std::sync::Arc;
 
-use msctp_proto::{Config, Endpoint, EndpointConfig, Handle, LocalAddrs, OutMessage, PathAddr, RemoteAddrs};
+use msctp_protection::{CipherSuite, Ring, Secret};
+use msctp_proto::{
+    Config, Endpoint, EndpointConfig, Handle, KeyManagement, LocalAddrs, OutMessage, PathAddr, Protection,
+    RemoteAddrs,
+};
 use msctp_units::{Span, Time};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -15,6 +19,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Largest memory of an idle association per end in bytes, its entries in the endpoint's tables included.
 const IDLE: usize = 3227;
+/// As [`IDLE`], of an association with a pre-shared key.
+const IDLE_PROTECTED: usize = 8190;
 /// Largest memory of an association with constant traffic per end in bytes, its queued data not counted.
 const BUSY: usize = 32_000;
 const ASSOCIATIONS: u16 = 1000;
@@ -27,8 +33,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Self {
-        let config = Arc::new(Config::default());
+    fn new(config: Config) -> Self {
+        let config = Arc::new(config);
         let mut ends = [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), [seed; 32]).unwrap());
         ends[1].listen(LocalAddrs { port: 5000, addresses: vec![ip(2)] }, Arc::clone(&config)).unwrap();
         Self { ends, config, now: Time::ZERO, next_port: 6000 }
@@ -73,6 +79,13 @@ fn ip(last: u8) -> std::net::IpAddr {
     std::net::IpAddr::from([10, 0, 0, last])
 }
 
+/// Returns the options of an association with a pre-shared key.
+fn protected() -> Config {
+    let key = Secret::from(&[7; 32][..]);
+    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+    Config { protection: Protection::Required(Arc::new(keys)), ..Config::default() }
+}
+
 /// Returns the bytes allocated since the region began.
 fn held(region: &Region<'_, System>) -> usize {
     let change = region.change();
@@ -92,17 +105,19 @@ fn the_memory_of_an_idle_and_of_a_busy_association_is_bounded() {
 #[test]
 #[ignore = "runs on a main thread: the_memory_of_an_idle_and_of_a_busy_association_is_bounded"]
 fn inside_the_memory_is_bounded() {
-    let mut pair = Pair::new();
-    // Allocate the endpoints' own memory first.
-    pair.connect();
-    let region = Region::new(ALLOCATOR);
-    for _ in 0..ASSOCIATIONS {
+    for (config, most) in [(Config::default(), IDLE), (protected(), IDLE_PROTECTED)] {
+        let mut pair = Pair::new(config);
+        // Allocate the endpoints' own memory first.
         pair.connect();
+        let region = Region::new(ALLOCATOR);
+        for _ in 0..ASSOCIATIONS {
+            pair.connect();
+        }
+        let idle = held(&region) / (2 * usize::from(ASSOCIATIONS));
+        assert!(idle <= most, "{idle} bytes per idle association and end, at most {most}");
     }
-    let idle = held(&region) / (2 * usize::from(ASSOCIATIONS));
-    assert!(idle <= IDLE, "{idle} bytes per idle association and end, at most {IDLE}");
 
-    let mut pair = Pair::new();
+    let mut pair = Pair::new(Config::default());
     let region = Region::new(ALLOCATOR);
     let handle = pair.connect();
     let data = bytes::Bytes::from(vec![0; 1000]);
