@@ -51,6 +51,9 @@ pub(super) struct Setup {
     path: Option<PathId>,
     /// Time at which the last INIT or COOKIE ECHO was sent.
     sent: Time,
+    /// With protection this end's INIT, from its first transmission to the INIT ACK: retransmissions are the
+    /// same, because the keys depend on it.
+    init: Vec<u8>,
     /// The peer's cookie.
     cookie: Vec<u8>,
     /// Unrecognized parameters of the INIT ACK, to be reported with the COOKIE ECHO.
@@ -72,6 +75,7 @@ impl Untouched for Setup {
         retransmissions: 0,
         path: None,
         sent: Time::ZERO,
+        init: Vec::new(),
         cookie: Vec::new(),
         unrecognized: Vec::new(),
         preservative: None,
@@ -112,19 +116,15 @@ impl Association {
         Some(path)
     }
 
-    /// Passes this end's INIT to `send`, the one sent before if there is one: the keys depend on it.
+    /// Passes this end's INIT to `send`. With protection it is the one sent before, if there is one.
     pub(super) fn own_init<R>(&mut self, send: impl FnOnce(&Init<'_>) -> R) -> R {
-        let Some(protection) = &self.protection else { return self.init_chunk(send) };
-        if protection.sent_init().is_empty() {
+        if self.protection.is_some() && self.setup.init.is_empty() {
             let mut bytes = Vec::new();
             self.init_chunk(|init| init.encode(&mut bytes));
-            if let Some(protection) = &mut self.protection {
-                protection.keep_init(bytes);
-            }
+            self.setup.init = bytes;
         }
-        let sent = self.protection.as_ref().map(|protection| Chunk::parse(protection.sent_init()));
-        match sent {
-            Some(Ok(Chunk::Init(init))) => send(&init),
+        match Chunk::parse(&self.setup.init) {
+            Ok(Chunk::Init(init)) => send(&init),
             _ => self.init_chunk(send),
         }
     }

@@ -82,9 +82,6 @@ pub(crate) struct PacketProtection {
     schedule: Option<Schedule>,
     /// Keys from outside, until it is known where protection begins.
     first: FirstKeys,
-    /// This end's INIT from the first time that it was sent until the agreement: retransmissions are the
-    /// same.
-    init: Vec<u8>,
     /// Packets in clear are discarded.
     enforced: bool,
     /// True if a packet of the peer was opened.
@@ -116,7 +113,6 @@ impl PacketProtection {
             opener: Opener::default(),
             schedule: None,
             first: FirstKeys::default(),
-            init: Vec::new(),
             enforced: false,
             proven: false,
             awaits_proof: false,
@@ -317,16 +313,6 @@ impl PacketProtection {
     /// Returns whether a peer with this parameter, whose INIT crossed this end's, answers it as the server.
     pub(crate) fn is_client_to(&self, theirs: Option<&ProtectionOffer>) -> bool {
         self.ours.negotiate(theirs).is_ok_and(|negotiated| negotiated.end == End::Client)
-    }
-
-    /// Returns this end's INIT, if it was sent before.
-    pub(crate) fn sent_init(&self) -> &[u8] {
-        &self.init
-    }
-
-    /// Stores this end's INIT, to be retransmitted without a change.
-    pub(crate) fn keep_init(&mut self, init: Vec<u8>) {
-        self.init = init;
     }
 
     /// Returns whether packets are sealed.
