@@ -86,9 +86,6 @@ pub(crate) struct PacketProtection {
     enforced: bool,
     /// True if a packet of the peer was opened.
     proven: bool,
-    /// True if external send keys were established before a packet of the peer was opened, so that the peer
-    /// may lack the keys.
-    awaits_proof: bool,
     /// Packets that arrived before the first receive keys.
     held: HeldPackets,
     /// Number of packets that the first keys could not decrypt, before the first that they decrypted.
@@ -115,7 +112,6 @@ impl PacketProtection {
             first: FirstKeys::default(),
             enforced: false,
             proven: false,
-            awaits_proof: false,
             held: HeldPackets::default(),
             unopened: 0,
             policy_chunks: Vec::new(),
@@ -177,7 +173,7 @@ impl PacketProtection {
         }
         (self.sealer, self.opener) = (Sealer::new(), Opener::default());
         (self.enforced, self.proven, self.unopened) = (false, false, 0);
-        (self.awaits_proof, self.held) = (false, HeldPackets::default());
+        self.held = HeldPackets::default();
         (self.agreed, self.schedule, self.first) = (None, None, FirstKeys::default());
         let agreed = agreed?;
         self.schedule = self.derive(&agreed);
@@ -331,10 +327,11 @@ impl PacketProtection {
         self.enforced = true;
     }
 
-    /// Returns whether packets are protected for which the peer may lack the first keys.
+    /// Returns whether packets are protected for which the peer may lack the first keys: those of a key
+    /// management client with keys from outside, until a packet of the peer was opened.
     #[inline]
     pub(crate) fn awaits_proof(&self) -> bool {
-        self.awaits_proof
+        !self.proven && self.is_external() && self.is_end(End::Client) && self.has_send_keys()
     }
 
     /// Returns whether protected packets may arrive before the first receive keys. They may at the server,
@@ -360,7 +357,6 @@ impl PacketProtection {
     /// Records that a packet of the peer was opened: packets in clear are discarded from now on. Returns true
     /// for the first one.
     pub(crate) fn note_proven(&mut self) -> bool {
-        self.awaits_proof = false;
         self.enforced = true;
         !core::mem::replace(&mut self.proven, true)
     }
@@ -451,7 +447,6 @@ impl PacketProtection {
             return self.establish_send(epoch, keys);
         }
         self.first.add_send(keys);
-        self.awaits_proof = self.is_end(End::Client) && !self.proven;
         if self.first.is_fixed() { self.fix(ours) } else { self.fix_at_server(ours) }
     }
 
@@ -494,7 +489,6 @@ impl PacketProtection {
     /// Establishes send keys and logs them.
     pub(crate) fn establish_send(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), EpochError> {
         self.sealer.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)?;
-        self.awaits_proof = self.is_external() && self.is_end(End::Client) && !self.proven;
         self.log(|numbers| numbers.theirs.0, epoch, keys);
         Ok(())
     }
