@@ -529,9 +529,7 @@ impl KeyManager {
 
     /// Handles *Protection Established* at the client: uses the new keys (§6.1 step 12, §6.2 step 8).
     fn protection_established(&mut self, now: Time) -> Result<(), Error> {
-        let awaited =
-            |attempt: &Attempt| attempt.role == End::Client && attempt.stage == Stage::AwaitProtection;
-        if !self.attempt.as_ref().is_some_and(awaited) {
+        if self.attempt.as_ref().is_none_or(|attempt| attempt.stage != Stage::AwaitProtection) {
             return Err(Error::Unexpected("Protection Established"));
         }
         if self.code.is_some() {
