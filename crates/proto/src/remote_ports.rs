@@ -31,34 +31,20 @@ impl RemotePorts {
     }
 
     /// Learns the port of a packet from `remote` to `local` *whose verification tag is right* (RFC 6951
-    /// §5.4). Returns whether the port is new, because the pair is new or its NAT mapping changed.
+    /// §5.4).
     ///
-    /// `is_path` says whether the association has a path between the two; it is called for unknown pairs
-    /// only. Nothing is learned for other pairs, since an attacker who has observed one packet can send from
-    /// any number of addresses.
-    pub(crate) fn learn(
-        &mut self,
-        local: IpAddr,
-        remote: IpAddr,
-        port: u16,
-        is_path: impl FnOnce() -> bool,
-    ) -> bool {
+    /// `is_path` says whether the association has a path between the two. Nothing is learned for other pairs,
+    /// since an attacker who has observed one packet can send from any number of addresses.
+    pub(crate) fn learn(&mut self, local: IpAddr, remote: IpAddr, port: u16, is_path: bool) {
         let pair = (remote, local);
-        if self.learnt.get(self.last) == Some(&(pair, port)) {
-            return false;
-        }
         match self.find(pair) {
-            Ok(place) => {
-                self.last = place;
-                core::mem::replace(&mut self.learnt[place].1, port) != port
-            }
-            Err(_) if self.learnt.len() >= MAX_PAIRS || !is_path() => false,
+            Ok(place) => (self.last, self.learnt[place].1) = (place, port),
+            Err(_) if self.learnt.len() >= MAX_PAIRS || !is_path => {}
             Err(place) => {
                 self.last = place;
                 // Most associations have one pair.
                 self.learnt.reserve_exact(1);
                 self.learnt.insert(place, (pair, port));
-                true
             }
         }
     }
@@ -117,15 +103,14 @@ mod tests {
         let mut ports = RemotePorts::new(9899);
         let (wlan, cell, server) = (ip("10.1.0.2"), ip("10.2.0.2"), ip("192.0.2.1"));
         assert_eq!(ports.port(wlan, server), 9899);
-        assert!(ports.learn(wlan, server, 4000, || true));
-        assert!(!ports.learn(wlan, server, 4000, || true), "no news");
+        ports.learn(wlan, server, 4000, true);
         assert_eq!(ports.port(wlan, server), 4000);
         assert_eq!(ports.port(cell, server), 4000, "the same remote address on another pair");
         assert_eq!(ports.port(cell, ip("192.0.2.9")), 9899);
-        assert!(ports.learn(cell, server, 5000, || true), "another NAT");
-        assert_eq!((ports.port(wlan, server), ports.port(cell, server)), (4000, 5000));
-        assert!(ports.learn(wlan, server, 4001, || true), "rebound");
-        assert_eq!(ports.port(wlan, server), 4001);
+        ports.learn(cell, server, 5000, true);
+        assert_eq!((ports.port(wlan, server), ports.port(cell, server)), (4000, 5000), "another NAT");
+        ports.learn(wlan, server, 4001, true);
+        assert_eq!(ports.port(wlan, server), 4001, "rebound");
         ports.forget(cell, server);
         assert_eq!(ports.port(cell, server), 4001);
     }
@@ -133,28 +118,27 @@ mod tests {
     #[test]
     fn forged_sources_leave_the_table_alone() {
         let (mut ports, server) = (RemotePorts::new(9899), ip("192.0.2.1"));
-        assert!(ports.learn(server, ip("198.51.100.1"), 40_000, || true));
+        ports.learn(server, ip("198.51.100.1"), 40_000, true);
         for n in 0..=255 {
-            assert!(!ports.learn(server, IpAddr::from([203, 0, 113, n]), 1, || false));
+            ports.learn(server, IpAddr::from([203, 0, 113, n]), 1, false);
         }
+        assert_eq!(ports.learnt.len(), 1);
         let moved = ip("198.51.100.9");
-        assert!(ports.learn(server, moved, 51_111, || true), "the mobile moved behind another NAT");
-        assert_eq!(ports.port(server, moved), 51_111);
+        ports.learn(server, moved, 51_111, true);
+        assert_eq!(ports.port(server, moved), 51_111, "the mobile moved behind another NAT");
     }
 
     #[test]
     fn families_do_not_mix_and_the_table_is_bounded() {
         let mut ports = RemotePorts::new(7);
-        assert!(ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 8, || true));
+        ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 8, true);
         assert_eq!(ports.port(ip("2001:db8::3"), ip("2001:db8::1")), 8);
         assert_eq!(ports.port(ip("10.0.0.2"), ip("10.0.0.1")), 7);
         for n in 0..=255 {
-            ports.learn(ip("10.0.0.2"), IpAddr::from([10, 0, 1, n]), 9, || true);
+            ports.learn(ip("10.0.0.2"), IpAddr::from([10, 0, 1, n]), 9, true);
         }
         assert_eq!(ports.learnt.len(), MAX_PAIRS);
-        assert!(
-            ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 10, || true),
-            "what is known can still change"
-        );
+        ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 10, true);
+        assert_eq!(ports.port(ip("2001:db8::2"), ip("2001:db8::1")), 10, "what is known can still change");
     }
 }

@@ -93,7 +93,7 @@ impl Encapsulation {
     }
 
     fn learn(&mut self, at: PathAddr, port: u16, is_path: bool) {
-        self.ports.learn(at.local, at.remote, port, || is_path);
+        self.ports.learn(at.local, at.remote, port, is_path);
     }
 
     /// Returns the time at which a phase ends.
