@@ -153,16 +153,14 @@ async fn a_message_larger_than_the_receive_buffer_arrives_whole_or_in_parts_or_i
 async fn a_flush_asks_for_its_acknowledgement() {
     let config = Config { sack_delay: Span::from_millis(500), ..Config::default() };
     let (_server, _client, association, _accepted) = pair(config).await;
-    let begin = tokio::time::Instant::now();
     let flushes = async {
         for _ in 0..400 {
             association.send_bytes(0, "a message").await.unwrap();
             association.flush().await.unwrap();
         }
     };
-    soon(flushes).await;
     // Delayed, every one would take half a second: 200 s together.
-    assert!(begin.elapsed() < Duration::from_secs(50), "{:?}", begin.elapsed());
+    soon(flushes).await;
 }
 
 #[tokio::test]
