@@ -243,11 +243,12 @@ impl State {
         self.note_key_message(now, handle);
     }
 
-    /// Records that the peer shut down before its keys were proved.
-    pub(crate) fn close_keys(&mut self, now: Time, handle: Handle) {
-        let keys = self.slots.get(&handle).and_then(|slot| slot.keys.as_deref());
-        if keys.is_some_and(|keys| !keys.is_protected() && keys.failure.is_none()) {
-            self.fail_keys(now, handle, Error::Unexpected("a shutdown before the keys"));
+    /// Records that the server shut down under protection and never confirmed the keys. A client's shutdown
+    /// cannot precede them: the server has receive keys only when its handshake is complete.
+    pub(crate) fn close_keys(&mut self, handle: Handle) {
+        let keys = self.slots.get_mut(&handle).and_then(|slot| slot.keys.as_deref_mut());
+        if let Some(keys) = keys.filter(|keys| !keys.is_protected()) {
+            keys.failure.get_or_insert(Error::Unexpected("a shutdown before the keys"));
         }
     }
 

@@ -13,7 +13,7 @@ impl State {
     pub(crate) fn finish_set_up(&mut self, _now: Time, _handle: Handle) {}
     pub(crate) fn note_evicted(&mut self, _handle: Handle) {}
     pub(crate) fn restart_keys(&mut self, _now: Time, _handle: Handle) {}
-    pub(crate) fn close_keys(&mut self, _now: Time, _handle: Handle) {}
+    pub(crate) fn close_keys(&mut self, _handle: Handle) {}
     pub(crate) fn expire_keys(&mut self, _now: Time) {}
     pub(crate) fn end_keys(&mut self, _handle: Handle) {}
     pub(crate) fn note_refused(&mut self, _now: Time, _remote: std::net::SocketAddr) {}

@@ -567,7 +567,7 @@ impl State {
             Event::Closed | Event::Lost(_) => {
                 self.finish_set_up(self.now(), handle);
                 if matches!(event, Event::Closed) {
-                    self.close_keys(self.now(), handle);
+                    self.close_keys(handle);
                 }
                 self.note_keys_differ(handle, event);
                 self.forget_unproven(handle, false);

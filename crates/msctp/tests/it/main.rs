@@ -24,3 +24,4 @@ mod streams;
 mod surface;
 mod tls;
 mod trace;
+mod unconfirmed;
