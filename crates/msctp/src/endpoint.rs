@@ -80,10 +80,9 @@ impl Endpoint {
     ///
     /// The runtime's I/O or time driver is off: tokio offers no way to ask before.
     pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
-        if options.backlog == 0 {
-            let want = "at least 1 association".to_owned();
-            return Err(ConfigError { field: "backlog", value: "0".to_owned(), want }.into());
-        }
+        check_not_zero("backlog", options.backlog, "association")?;
+        #[cfg(feature = "tls")]
+        check_not_zero("max_handshakes_per_second", options.max_handshakes_per_second as usize, "handshake")?;
         check_shards(options)?;
         // A listener would reject it later, by the association's option of the same name.
         let idle_timeout = options.idle_timeout.map(Span::from);
@@ -303,6 +302,14 @@ impl Endpoint {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").field("local_addresses", &self.local_addresses()).finish_non_exhaustive()
+    }
+}
+
+/// Rejects an option that is 0.
+fn check_not_zero(field: &'static str, value: usize, what: &str) -> Result<(), ConfigError> {
+    match value {
+        0 => Err(ConfigError { field, value: "0".to_owned(), want: format!("at least 1 {what}") }),
+        _ => Ok(()),
     }
 }
 

@@ -108,10 +108,10 @@ impl Turns {
 }
 
 impl SetUps {
-    /// Creates an empty set with this rate for each source, at least 1.
+    /// Creates an empty set with this rate for each source, which is not 0.
     pub(crate) fn new(per_second: u32) -> Self {
         Self {
-            each: Span::from_nanos(PERIOD.as_nanos() / u64::from(per_second.max(1))),
+            each: Span::from_nanos(PERIOD.as_nanos() / u64::from(per_second)),
             all: BTreeMap::new(),
             in_progress: Turns::default(),
             new: Turns::default(),

@@ -52,6 +52,16 @@ fn a_full_backlog_is_named_by_the_refusal() {
     });
 }
 
+#[cfg(feature = "tls")]
+#[test]
+fn a_rate_of_no_handshakes_is_refused() {
+    run(async {
+        let none =
+            Endpoint::bind(&EndpointOptions { max_handshakes_per_second: 0, ..options() }).unwrap_err();
+        assert_eq!(none.to_string(), "max_handshakes_per_second = 0: want at least 1 handshake");
+    });
+}
+
 #[test]
 fn causes_of_a_failed_connect_can_be_matched() {
     run(async {
