@@ -35,7 +35,8 @@ pub enum NegotiationError {
     /// The peer offers only methods whose keys do not depend on the whole set-up, as earlier versions of
     /// msctp and the drafts have them.
     #[error(
-        "the peer's protection is that of an earlier version, which does not bind the set-up to the keys"
+        "the peer offers only key management methods of an earlier version (0, 192 or 254), and this end wants \
+         224, 225 or 226: update the peer"
     )]
     EarlierVersion,
     /// Both ends can take only the same role.
@@ -156,6 +157,8 @@ mod tests {
             (earlier, earlier.cause()),
             (NegotiationError::EarlierVersion, Cause::NoCommonKeyManagement)
         );
+        let (text, wanted) = (earlier.to_string(), [PRE_SHARED, TLS, KeyManagementId::TLS_FALSE_START]);
+        assert!(UNBOUND.iter().chain(&wanted).all(|id| text.contains(&id.to_string())), "{text}");
         let newer = negotiate(&parameter(2, BOTH, &UNBOUND), Some(&ours)).unwrap_err();
         assert_eq!(newer, NegotiationError::NoCommonMethod);
         assert_eq!(NegotiationError::IncompatibleRoles.cause(), Cause::IncompatibleKeyManagementRoles);
