@@ -45,15 +45,17 @@ pub struct PskError {
 ///
 /// The draft leaves the derivation open. This one takes both DTLS Key Management parameters, as §6 demands
 /// against downgrades. It also takes both ends' tags and initial TSNs, which with the tie breakers are 96
-/// random bits of each end, and the [`Binding`] of all else that INIT and INIT ACK said. So the keys of two
-/// associations differ as long as the server accepts each set-up **once**: a COOKIE ECHO that is replayed
-/// after its association ended must not begin another with the same tags, or nonces repeat. HKDF-Expand-Label
-/// (RFC 9147 §5.9) then derives key material as the exporter of draft-porfiri-tsvwg-sctp-dtls-handshake-01
-/// §5.2 does, with the bytes Direction, Key role and Key type as context.
+/// random bits of each end, and the [`Binding`] of all that INIT and INIT ACK said. The binding covers the
+/// others too; they stay, because the drafts want the parameters and other inputs give other keys. So the
+/// keys of two associations differ as long as the server accepts each set-up **once**: a COOKIE ECHO that is
+/// replayed after its association ended must not begin another with the same tags, or nonces repeat.
+/// HKDF-Expand-Label (RFC 9147 §5.9) then derives key material as the exporter of
+/// draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2 does, with the bytes Direction, Key role and Key type as
+/// context.
 ///
 /// The key of an association is as secret as the pre-shared key: anyone who learns that key can read recorded
 /// traffic.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PreShared {
     suite: CipherSuite,
     end: End,

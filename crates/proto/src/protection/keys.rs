@@ -210,8 +210,8 @@ impl PacketProtection {
         let theirs = SetUp { parameter: agreed.theirs.bytes(), tag: theirs.0, initial_tsn: theirs.1 };
         let end = agreed.negotiated.end;
         let (client, server) = if end == End::Client { (ours, theirs) } else { (theirs, ours) };
-        let derive = || PreShared::new(&*self.keys.provider, *suite, key, end, client, server, binding).ok();
-        Some(Schedule { send: derive()?, receive: derive()? })
+        let send = PreShared::new(&*self.keys.provider, *suite, key, end, client, server, binding).ok()?;
+        Some(Schedule { receive: send.clone(), send })
     }
 
     /// Establishes the first epoch for sending, and the first two for receiving.
