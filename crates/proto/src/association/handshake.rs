@@ -35,11 +35,11 @@ use crate::trace::TraceKind;
 const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
 
 /// Longest RTO with which data begins after T1 backed off: 3 s (RFC 6298 §5.7).
-const BACKED_OFF_SETUP: Span = Span::from_secs(3);
+const BACKED_OFF_SET_UP: Span = Span::from_secs(3);
 
 /// Progress of the handshake. Empty once the association is up.
 #[derive(Debug, Default)]
-pub(super) struct Setup {
+pub(super) struct SetUp {
     /// T1-init or T1-cookie.
     pub(super) t1: Option<Time>,
     /// True if an INIT or COOKIE ECHO, depending on the state, must be sent now.
@@ -67,7 +67,7 @@ pub(super) struct Setup {
     was_stale: bool,
 }
 
-impl Untouched for Setup {
+impl Untouched for SetUp {
     const UNTOUCHED: &'static Self = &Self {
         t1: None,
         due: false,
@@ -84,7 +84,7 @@ impl Untouched for Setup {
     };
 }
 
-impl Setup {
+impl SetUp {
     /// Returns the content of the COOKIE ECHO's packet: cookie and unrecognized parameters.
     pub(super) fn echo(&self) -> (&[u8], &[u8]) {
         (&self.cookie, &self.unrecognized)
@@ -93,16 +93,16 @@ impl Setup {
 
 impl Association {
     /// Begins the set-up: an INIT is due on the primary path.
-    pub(super) fn begin_setup(&mut self) {
-        self.setup = Setup { due: true, path: self.paths.primary(), ..Setup::default() }.into();
+    pub(super) fn begin_set_up(&mut self) {
+        self.set_up = SetUp { due: true, path: self.paths.primary(), ..SetUp::default() }.into();
     }
 
     /// Returns the path of the INIT or COOKIE ECHO that is due, and starts T1 with its RTO.
-    pub(super) fn begin_setup_chunk(&mut self, now: Time) -> Option<PathId> {
-        if !self.setup.due {
+    pub(super) fn begin_set_up_chunk(&mut self, now: Time) -> Option<PathId> {
+        if !self.set_up.due {
             return None;
         }
-        let path = self.setup.path.or(self.paths.primary())?;
+        let path = self.set_up.path.or(self.paths.primary())?;
         let entry = self.paths.get_mut(path)?;
         entry.on_sent(now);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
@@ -110,20 +110,20 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.6
         //# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to
         //# determine the proper timer value.
-        self.setup.t1 = Some(now + entry.rtt.rto());
-        self.setup.due = false;
-        self.setup.sent = now;
+        self.set_up.t1 = Some(now + entry.rtt.rto());
+        self.set_up.due = false;
+        self.set_up.sent = now;
         Some(path)
     }
 
     /// Passes this end's INIT to `send`. With protection it is the one sent before, if there is one.
     pub(super) fn own_init<R>(&mut self, send: impl FnOnce(&Init<'_>) -> R) -> R {
-        if self.protection.is_some() && self.setup.init.is_empty() {
+        if self.protection.is_some() && self.set_up.init.is_empty() {
             let mut bytes = Vec::new();
             self.init_chunk(|init| init.encode(&mut bytes));
-            self.setup.init = bytes;
+            self.set_up.init = bytes;
         }
-        match Chunk::parse(&self.setup.init) {
+        match Chunk::parse(&self.set_up.init) {
             Ok(Chunk::Init(init)) => send(&init),
             _ => self.init_chunk(send),
         }
@@ -146,7 +146,7 @@ impl Association {
         }
         params.extend(auth.iter().flat_map(AuthOffer::params));
         params.extend(self.protection.as_ref().and_then(|protection| protection.ours().as_param()));
-        if let Some(ms) = self.setup.preservative {
+        if let Some(ms) = self.set_up.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
         }
         params.extend(padding(&params));
@@ -186,39 +186,39 @@ impl Association {
         if self.state != State::CookieWait || !quoted.starts_with(&header) || !init {
             return Err(crate::call_error::CallError::NotQuoted);
         }
-        if !self.setup.unreachable.contains(&remote) {
-            self.setup.unreachable.push(remote);
+        if !self.set_up.unreachable.contains(&remote) {
+            self.set_up.unreachable.push(remote);
         }
-        if self.paths.remotes().all(|address| self.setup.unreachable.contains(&address)) {
+        if self.paths.remotes().all(|address| self.set_up.unreachable.contains(&address)) {
             // RFC 9260 §10 ICMP8: as an ABORT
             self.close(now, Some(LossReason::PortUnreachable { address: remote }));
-        } else if self.setup.t1.is_some() {
-            self.setup.t1 = Some(now);
-            self.setup_timeout(now);
+        } else if self.set_up.t1.is_some() {
+            self.set_up.t1 = Some(now);
+            self.set_up_timeout(now);
         }
         self.after_change(now);
         Ok(())
     }
 
     /// Handles T1 (RFC 9260 §5.1.6, last two paragraphs).
-    pub(super) fn setup_timeout(&mut self, now: Time) {
-        if self.setup.t1.is_none_or(|t1| t1 > now) {
+    pub(super) fn set_up_timeout(&mut self, now: Time) {
+        if self.set_up.t1.is_none_or(|t1| t1 > now) {
             return;
         }
-        self.setup.t1 = None;
-        self.setup.retransmissions += 1;
+        self.set_up.t1 = None;
+        self.set_up.retransmissions += 1;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# This MUST be repeated up to 'Max.Init.Retransmits' times.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# After that, the endpoint MUST abort the initialization process and report the error to the SCTP
         //# user.
-        if self.setup.retransmissions > self.config.max_init_retransmits {
+        if self.set_up.retransmissions > self.config.max_init_retransmits {
             self.close(now, Some(LossReason::SetupTimeout));
             return;
         }
         // T3-rtx of DATA sent with the COOKIE ECHO expires at the same time and backs off too: once is
         // enough.
-        if let Some(path) = self.setup.path.and_then(|path| self.paths.get_mut(path))
+        if let Some(path) = self.set_up.path.and_then(|path| self.paths.get_mut(path))
             && path.t3_rtx.is_none_or(|t3_rtx| t3_rtx > now)
         {
             path.rtt.back_off();
@@ -233,24 +233,24 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
         //# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie
         //# timer.
-        self.setup.path = self.next_setup_path();
-        self.setup.due = true;
+        self.set_up.path = self.next_set_up_path();
+        self.set_up.due = true;
     }
 
     /// Returns the confirmed path after the last one used, in a cycle.
-    fn next_setup_path(&self) -> Option<PathId> {
-        let last = self.setup.path;
+    fn next_set_up_path(&self) -> Option<PathId> {
+        let last = self.set_up.path;
         let confirmed = || self.paths.iter().filter(|path| path.is_confirmed()).map(Path::id);
         confirmed().find(|&path| Some(path) > last).or_else(|| confirmed().next()).or(last)
     }
 
     /// Measures the round-trip time of a chunk that was not retransmitted (RFC 9260 §6.3.1 C5).
-    fn measure_setup(&mut self, now: Time, at: PathAddr) {
+    fn measure_set_up(&mut self, now: Time, at: PathAddr) {
         let path = self.path_of(at);
-        if self.setup.retransmissions > 0 || self.setup.path != path {
+        if self.set_up.retransmissions > 0 || self.set_up.path != path {
             return;
         }
-        let sample = now.since(self.setup.sent);
+        let sample = now.since(self.set_up.sent);
         if let Some(path) = path.and_then(|path| self.paths.get_mut(path)) {
             path.measure_round_trip(now, sample);
             let (id, srtt, rto) = (path.id(), path.rtt.srtt().unwrap_or(sample), path.rtt.rto());
@@ -302,19 +302,19 @@ impl Association {
         if let Err(error) = self.agree_protection(None, offer.protection.as_ref(), numbers) {
             return self.refuse_init_ack(now, at, offer.tag, OfferFault::Protection(error));
         }
-        self.measure_setup(now, at);
-        let was_stale = self.setup.was_stale;
-        let retransmissions = if was_stale { self.setup.retransmissions } else { 0 };
+        self.measure_set_up(now, at);
+        let was_stale = self.set_up.was_stale;
+        let retransmissions = if was_stale { self.set_up.retransmissions } else { 0 };
         let cookie = cookie.to_vec();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
         //# it MUST immediately send a COOKIE ECHO chunk to its peer with the received State Cookie.
-        *self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() };
+        *self.set_up = SetUp { due: true, cookie, retransmissions, was_stale, ..SetUp::default() };
         for param in &offer.unrecognized {
             // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that after the last one is not
             // counted
-            let padded = self.setup.unrecognized.len().next_multiple_of(4);
-            self.setup.unrecognized.resize(padded, 0);
-            self.setup.unrecognized.extend_from_slice(param);
+            let padded = self.set_up.unrecognized.len().next_multiple_of(4);
+            self.set_up.unrecognized.resize(padded, 0);
+            self.set_up.unrecognized.extend_from_slice(param);
         }
         self.tags.peer_tag = offer.tag;
         self.tags.extensions =
@@ -324,7 +324,7 @@ impl Association {
         self.drop_unnamed_locals(now, at);
         self.set_peer_addresses(now, &offer.all_addresses(at.remote));
         self.begin_data(offer.initial_tsn, offer.a_rwnd);
-        self.setup.path = self.path_of(at);
+        self.set_up.path = self.path_of(at);
         self.set_state(now, State::CookieEchoed);
     }
 
@@ -440,7 +440,7 @@ impl Association {
             self.faults.unexpected_chunks += 1;
             return;
         }
-        self.measure_setup(now, at);
+        self.measure_set_up(now, at);
         self.prove_key(at);
         if let Some(path) = self.path_of(at) {
             // The peer answers: clears the errors of T3-rtx for DATA sent with lost COOKIE ECHOs.
@@ -451,8 +451,8 @@ impl Association {
 
     /// Completes the handshake.
     pub(super) fn become_established(&mut self, now: Time) {
-        self.setup = Rare::default();
-        self.paths.limit_back_off(BACKED_OFF_SETUP, now);
+        self.set_up = Rare::default();
+        self.paths.limit_back_off(BACKED_OFF_SET_UP, now);
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.announce_connected(now);
@@ -467,14 +467,14 @@ impl Association {
     #[cold]
     pub(super) fn repeat_cookie_echo(&mut self, now: Time, at: PathAddr) {
         // A packet that overtook the COOKIE ACK, or copies of one: once per RTO.Initial.
-        if self.setup.t1.is_none() || now < self.setup.sent + self.config.rto_initial {
+        if self.set_up.t1.is_none() || now < self.set_up.sent + self.config.rto_initial {
             return;
         }
-        self.setup.due = true;
+        self.set_up.due = true;
         let path = self.path_of(at).filter(|&path| self.paths.get(path).is_some_and(Path::is_confirmed));
-        self.setup.path = path.or(self.setup.path);
+        self.set_up.path = path.or(self.set_up.path);
         // Answers to it measure no round trip (§6.3.1 C5).
-        self.setup.retransmissions = self.setup.retransmissions.max(1);
+        self.set_up.retransmissions = self.set_up.retransmissions.max(1);
     }
 
     /// Handles Stale Cookie: sends an INIT that requests a longer lifetime (RFC 9260 §5.2.6).
@@ -489,18 +489,18 @@ impl Association {
             let cause = Some(CauseCode::STALE_COOKIE.0);
             return self.close(now, Some(LossReason::PeerAborted { cause, reason: Bytes::new() }));
         }
-        self.setup.retransmissions += 1;
-        if self.setup.retransmissions > self.config.max_init_retransmits {
+        self.set_up.retransmissions += 1;
+        if self.set_up.retransmissions > self.config.max_init_retransmits {
             self.close(now, Some(LossReason::SetupTimeout));
             return;
         }
-        let round_trip = now.since(self.setup.sent);
+        let round_trip = now.since(self.set_up.sent);
         let wanted = round_trip + PRESERVATIVE_MARGIN.min(Span::from_micros(u64::from(staleness_us)));
-        let (path, retransmissions) = (self.setup.path, self.setup.retransmissions);
+        let (path, retransmissions) = (self.set_up.path, self.set_up.retransmissions);
         let preservative = Some(wanted.as_millis().clamp(1, u64::from(u32::MAX)) as u32);
         let was_stale = true;
-        self.setup =
-            Setup { due: true, path, retransmissions, preservative, was_stale, ..Setup::default() }.into();
+        self.set_up =
+            SetUp { due: true, path, retransmissions, preservative, was_stale, ..SetUp::default() }.into();
         // DATA sent with the COOKIE ECHO was discarded with it; T3-rtx retransmits it with the next one.
         self.tags.peer_tag = 0;
         self.begin_protection_anew();
@@ -556,7 +556,7 @@ impl Association {
             self.closing.due = true;
             return;
         }
-        if !jar.may_answer_setup(now, at.remote) {
+        if !jar.may_answer_set_up(now, at.remote) {
             self.faults.chunks_held_off += 1;
             return;
         }

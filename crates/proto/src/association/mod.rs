@@ -46,7 +46,7 @@ use self::control::ControlQueue;
 use self::ecn::EcnState;
 use self::encapsulation::Encapsulation;
 use self::events::EventQueue;
-use self::handshake::Setup;
+use self::handshake::SetUp;
 use self::liveness::Liveness;
 use self::output::Output;
 use self::policy::Handover;
@@ -81,7 +81,7 @@ pub struct Association {
     paths: Paths,
     inbound: Inbound,
     outbound: Outbound,
-    setup: Rare<Setup>,
+    set_up: Rare<SetUp>,
     closing: Rare<Closing>,
     liveness: Liveness,
     control: ControlQueue,
@@ -206,7 +206,7 @@ impl Association {
         for path in named {
             new.paths.confirm(path, now);
         }
-        new.begin_setup();
+        new.begin_set_up();
         new.after_change(now);
         Ok(new)
     }
@@ -253,7 +253,7 @@ impl Association {
             //# each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its transmitted
             //# Initial TSN minus one.
             outbound: Outbound::new(&OutboundConfig::from(&*config), tags.local_initial_tsn),
-            setup: Rare::default(),
+            set_up: Rare::default(),
             closing: Rare::default(),
             liveness: Liveness::default(),
             control: ControlQueue::default(),
@@ -423,7 +423,7 @@ impl Association {
         }
         self.set_state(now, AssociationState::Closed);
         self.keys_version += 1;
-        self.setup = Rare::default();
+        self.set_up = Rare::default();
         self.closing = Rare::default();
         self.paths.stop_heartbeats();
         self.report_undelivered();

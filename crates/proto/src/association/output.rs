@@ -411,7 +411,7 @@ impl Association {
     }
 
     fn send_init(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let path = self.begin_setup_chunk(now)?;
+        let path = self.begin_set_up_chunk(now)?;
         let at = self.paths.get(path).map(Path::addr)?;
         let room = self.packet_room(at);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
@@ -428,10 +428,10 @@ impl Association {
 
     /// Sends COOKIE ECHO first (RFC 9260 §5.1 C), bundled with other chunks that may follow it.
     fn send_cookie_echo(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let path = self.begin_setup_chunk(now)?;
+        let path = self.begin_set_up_chunk(now)?;
         let entry = self.paths.get(path)?;
         let (at, room, confirmed) = (entry.addr(), packet_room(entry), entry.is_confirmed());
-        let (cookie, unrecognized) = self.setup.echo();
+        let (cookie, unrecognized) = self.set_up.echo();
         // The peer chooses the cookie's length: IP fragments one that exceeds the PMTU.
         let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
@@ -476,7 +476,7 @@ impl Association {
         }
         // RFC 9260 §5.4: no DATA to an unconfirmed address
         if confirmed && self.seals() {
-            self.setup.early = Some(path);
+            self.set_up.early = Some(path);
         } else if confirmed && self.may_send_data() && !self.outbound.is_drained() {
             self.fill_data(now, path, &mut builder);
         }
@@ -491,7 +491,7 @@ impl Association {
     //# it MUST be the first chunk in the packet and, until the COOKIE ACK chunk is returned, the sender
     //# MUST NOT send any other packets to the peer.
     fn send_early(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let path = if self.setup.early.is_some() { self.setup.early.take()? } else { return None };
+        let path = if self.set_up.early.is_some() { self.set_up.early.take()? } else { return None };
         if self.outbound.is_drained() {
             return None;
         }

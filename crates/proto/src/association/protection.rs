@@ -354,7 +354,7 @@ impl Association {
         match self.state {
             _ if unopened == 0 => {}
             // The answers to two COOKIE ECHOs. The peer cannot open the ABORT, and so notices too.
-            State::CookieEchoed if unopened >= 2 && self.setup.retransmissions > 0 => {
+            State::CookieEchoed if unopened >= 2 && self.set_up.retransmissions > 0 => {
                 self.abort_with(now, &[], reason);
             }
             State::CookieEchoed => {}
@@ -378,7 +378,7 @@ impl Association {
 
     /// Returns the reason of an ABORT during a set-up, if the keys of both ends differ: `text` is the peer's
     /// reason.
-    pub(super) fn setup_failure(&self, text: &[u8]) -> Option<LossReason> {
+    pub(super) fn set_up_failure(&self, text: &[u8]) -> Option<LossReason> {
         let protection = self.protection.as_ref()?;
         let unopened = self.state == State::CookieEchoed && protection.unopened_in_set_up() > 0;
         let changed = text == SET_UP_CHANGED && protection.is_external() && !protection.is_proven();

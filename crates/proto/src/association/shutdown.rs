@@ -345,7 +345,7 @@ impl Association {
         self.output.clear();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# the receiving endpoint MUST remove the association from its record
-        let reason = self.setup_failure(&reason).unwrap_or(LossReason::PeerAborted { cause, reason });
+        let reason = self.set_up_failure(&reason).unwrap_or(LossReason::PeerAborted { cause, reason });
         self.close(now, Some(reason));
     }
 }

@@ -90,7 +90,7 @@ impl Association {
         {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
             //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause
-            if jar.may_answer_setup(now, at.remote) {
+            if jar.may_answer_set_up(now, at.remote) {
                 let causes = [stale_cookie(staleness)];
                 self.control.push_clear(at, cookie.tags.peer_tag, &Error { causes: Causes::from(&causes) });
             } else {
@@ -195,7 +195,7 @@ impl Association {
         self.give_up_requests(now);
         self.control.clear();
         self.output.clear();
-        self.setup = crate::rare::Rare::default();
+        self.set_up = crate::rare::Rare::default();
         // The application's request outlives the association of which the peer lost the state.
         let wanted =
             self.closing.is_wanted() || matches!(self.state, State::ShutdownPending | State::ShutdownSent);

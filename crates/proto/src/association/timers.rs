@@ -11,7 +11,7 @@ timer_table! {
     /// A timer of an association.
     Timer {
         /// T1-init or T1-cookie (RFC 9260 §5.1).
-        Setup,
+        SetUp,
         /// T2-shutdown and T5-shutdown-guard (RFC 9260 §9.2).
         Shutdown,
         /// The idle timeout (`Config::idle_timeout`) and the HEARTBEATs before it.
@@ -74,8 +74,8 @@ impl Association {
     #[inline(always)]
     fn deadline(&self, timer: Timer) -> Option<Time> {
         match timer {
-            Timer::Setup | Timer::Shutdown if self.state == State::Established => None,
-            Timer::Setup => self.setup.t1,
+            Timer::SetUp | Timer::Shutdown if self.state == State::Established => None,
+            Timer::SetUp => self.set_up.t1,
             Timer::Shutdown => earlier(self.closing.t2, self.closing.t5),
             Timer::Idle => self.liveness.alarm,
             Timer::Data => self.outbound.next_timeout(&self.paths),
@@ -95,7 +95,7 @@ impl Association {
     #[inline(always)]
     fn handle_timer(&mut self, now: Time, timer: Timer) {
         match timer {
-            Timer::Setup => self.setup_timeout(now),
+            Timer::SetUp => self.set_up_timeout(now),
             Timer::Shutdown => self.shutdown_timeout(now),
             Timer::Idle => self.liveness_timeout(now),
             Timer::Data => self.outbound.handle_timeout(now, &mut self.paths),

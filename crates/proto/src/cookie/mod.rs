@@ -261,7 +261,7 @@ pub(crate) struct CookieJar {
     previous: Option<Secret>,
     used: UsedCookies,
     /// Limits the endpoint's INIT ACKs, and its associations' answers to INITs and stale cookies.
-    setup_answers: RateLimit,
+    set_up_answers: RateLimit,
 }
 
 impl fmt::Debug for CookieJar {
@@ -293,13 +293,13 @@ impl CookieJar {
             current,
             previous: None,
             used: UsedCookies::new(config.valid_cookie_life + config.max_cookie_preservative),
-            setup_answers: RateLimit::new(config.max_replies_per_second, rate_key),
+            set_up_answers: RateLimit::new(config.max_replies_per_second, rate_key),
         }
     }
 
     /// Returns a jar with separate secrets that shares this one's limit on answers.
     pub(crate) fn sharing_rate(&self, config: &EndpointConfig, seed: [u8; 32]) -> Self {
-        Self { setup_answers: self.setup_answers.clone(), ..Self::new(config, seed) }
+        Self { set_up_answers: self.set_up_answers.clone(), ..Self::new(config, seed) }
     }
 
     /// Returns whether the cookie has set up an association, or may have.
@@ -321,8 +321,8 @@ impl CookieJar {
 
     /// Counts one answer to an INIT or stale cookie from `source`. Returns false when
     /// `EndpointConfig::max_replies_per_second` is reached.
-    pub(crate) fn may_answer_setup(&self, now: Time, source: IpAddr) -> bool {
-        self.setup_answers.take(now, source)
+    pub(crate) fn may_answer_set_up(&self, now: Time, source: IpAddr) -> bool {
+        self.set_up_answers.take(now, source)
     }
 
     #[cfg(test)]

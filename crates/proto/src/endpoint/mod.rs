@@ -810,7 +810,7 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::TooManyReplies);
         }
         let allowed = match chunk.chunk_type() {
-            ChunkType::INIT_ACK => self.jar.may_answer_setup(now, at.remote),
+            ChunkType::INIT_ACK => self.jar.may_answer_set_up(now, at.remote),
             _ => self.reply_rate.take(now, at.remote),
         };
         if !allowed {
