@@ -5,5 +5,6 @@ mod common;
 mod documents;
 mod layers;
 mod requirements;
+mod security_page;
 mod what_hurts;
 mod words;
