@@ -4,8 +4,10 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
 use msctp_udp::{Dispatch, Socket};
@@ -74,11 +76,8 @@ impl Endpoint {
     /// # Errors
     ///
     /// An address or option is invalid or unavailable. `except` or [`Mobility::only`](crate::Mobility) names
-    /// interfaces for a wildcard, and the system does not list them.
-    ///
-    /// # Panics
-    ///
-    /// The runtime's I/O or time driver is off: tokio offers no way to ask before.
+    /// interfaces for a wildcard, and the system does not list them. There is no runtime here, or its I/O or
+    /// time driver is off, of which tokio also prints a panic's message ([`BindError::NoRuntime`]).
     pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
         if options.backlog == 0 {
             let want = "at least 1 association".to_owned();
@@ -98,6 +97,9 @@ impl Endpoint {
     /// Binds the sockets. Returns the endpoint and the tasks of its shards.
     pub(crate) fn open(options: &EndpointOptions) -> Result<(Self, Vec<Driver>), BindError> {
         let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        if !has_timers() || !msctp_udp::has_io_driver() {
+            return Err(BindError::NoRuntime);
+        }
         let mut known = Known::ask();
         known.check(options)?;
         let [a, b, c, d, ..] = seed()?;
@@ -323,6 +325,11 @@ fn check_shards(options: &EndpointOptions) -> Result<(), ConfigError> {
         _ if !cfg!(target_os = "linux") => Err(error("1: several sockets share an address on Linux only")),
         _ => Ok(()),
     }
+}
+
+/// Returns whether the current runtime has its time driver. Tokio says so only by a panic.
+fn has_timers() -> bool {
+    catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 
 fn seed() -> Result<[u8; 32], BindError> {

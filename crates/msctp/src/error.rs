@@ -17,8 +17,9 @@ pub enum BindError {
     /// No address to bind to was named, or this host has none of that family.
     #[error("no local address to use: name one of this host's")]
     NoAddress,
-    /// Called outside a tokio runtime, which the endpoint's task needs.
-    #[error("no tokio runtime here: create the endpoint within one")]
+    /// Called outside a tokio runtime, which the endpoint's task needs, or within one whose I/O or time driver
+    /// is off.
+    #[error("no tokio runtime with I/O and time here: bind within one, built with Builder::enable_all")]
     NoRuntime,
     /// An option of the endpoint cannot be used.
     #[error(transparent)]
