@@ -284,11 +284,12 @@ impl Driver {
         match change {
             Change::Up(address) if !address.link_local && !self.has_address(address.ip) => {
                 let Some(any) = wildcard(&address.ip) else { return };
-                let port = if any.port() == 0 { later.udp_port } else { any.port() };
+                let port = if any.port() == 0 { later.udp_port() } else { any.port() };
                 let at = SocketAddr::new(address.ip, port);
                 // If another program has the port there, the address is not used.
                 let group = Socket::bind_group(at, &SocketOptions::default(), &self.shards.dispatch);
                 for (shard, socket) in self.shards.iter().zip(group.unwrap_or_default()) {
+                    later.note_port(socket.local().port());
                     shard.lock().open_socket(socket);
                 }
             }

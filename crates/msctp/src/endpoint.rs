@@ -106,8 +106,13 @@ impl Endpoint {
         let dispatch = Dispatch::new(options.shards, u32::from_ne_bytes([a, b, c, d]));
         let mut sockets = bind_all(options, known.host.as_deref(), &dispatch)?;
         let first = sockets[0].first().map(|socket| socket.local().port());
-        let later = Later::new(options, first.ok_or(BindError::NoAddress)?);
         let follows = options.mobility.is_some();
+        let later = Later::new(options, first);
+        // A wildcard waits for addresses, if something reports them.
+        let waits = !later.wildcards.is_empty() && (known.watch.is_some() || follows);
+        if first.is_none() && !waits {
+            return Err(BindError::NoAddress);
+        }
         let mut watch = known.watch.take().filter(|_| follows || !later.wildcards.is_empty());
         let host = Host::new(known.host.as_deref().unwrap_or_default(), &options.bind);
         let all = shards_of(options, &sockets, &host)?;
@@ -128,7 +133,8 @@ impl Endpoint {
     }
 
     /// Returns the local addresses with the UDP ports of their sockets. An unspecified address is that of a
-    /// socket for which the kernel chooses the address of each association.
+    /// socket for which the kernel chooses the address of each association. Empty while a wildcard waits for
+    /// its first address.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.shards().first().lock().locals.clone()
     }

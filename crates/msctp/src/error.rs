@@ -14,7 +14,7 @@ pub enum BindError {
     /// A local address cannot be used.
     #[error(transparent)]
     Socket(#[from] msctp_udp::SocketError),
-    /// No address to bind to was named, or this host has none of that family.
+    /// No address to bind to was named, or this host has none of that family and nothing would report one.
     #[error("no local address to use: name one of this host's")]
     NoAddress,
     /// Called outside a tokio runtime, which the endpoint's task needs, or within one whose I/O or time driver

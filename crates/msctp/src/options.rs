@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig, TraceEvent};
-use msctp_udp::UDP_HEADER;
+use msctp_udp::{LocalAddress, UDP_HEADER};
 use msctp_units::Span;
 
 use crate::mobile::{Mobility, begins_with_one_of};
@@ -19,13 +19,13 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
     /// address of its family on the host, and on Linux also those that appear later, which new associations
-    /// use. `[::]` covers IPv6 only: name `0.0.0.0` too for both. Where the system does not list its
+    /// use; there may be none at first. `[::]` covers IPv6 only: name `0.0.0.0` too for both. Where the system does not list its
     /// addresses, the kernel chooses one for each association. In clear, a peer is shown only those of the
     /// scope that is called: loopback, private or global. Port 0 chooses a free one, the same for all
     /// addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Interfaces that are never used, by the prefixes of their names. An example is a tunnel over this
-    /// endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
+    /// Interfaces that are never used, by the prefixes of their names; loopback is one. An example is a tunnel
+    /// over this endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
     pub except: Vec<String>,
     /// Moves associations as the host's interfaces change. `None`: each association keeps its first
     /// addresses.
@@ -96,10 +96,11 @@ impl EndpointOptions {
         self
     }
 
-    /// Returns whether the interface of this name may be used.
-    pub(crate) fn follows(&self, interface: &str) -> bool {
-        !begins_with_one_of(interface, &self.except)
-            && self.mobility.as_ref().is_none_or(|mobility| mobility.follows(interface))
+    /// Returns whether a wildcard stands for this address, by its interface.
+    pub(crate) fn follows(&self, local: &LocalAddress) -> bool {
+        let followed =
+            |mobility: &Mobility| mobility.follows(&local.interface) || local.loopback && mobility.loopback;
+        !begins_with_one_of(&local.interface, &self.except) && self.mobility.as_ref().is_none_or(followed)
     }
 
     /// Passes the trace of every association to a function as it is recorded. The crate `msctp-qlog` writes

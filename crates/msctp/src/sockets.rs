@@ -53,6 +53,7 @@ impl Endpoint {
         let all = all.collect::<Result<Vec<_>, _>>()?;
         let local = all[0].local();
         self.enter(local, all)?;
+        self.shards().later.note_port(local.port());
         Ok(local)
     }
 

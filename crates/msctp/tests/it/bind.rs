@@ -8,7 +8,8 @@ use tokio::runtime::Builder;
 
 #[test]
 fn a_runtime_without_drivers_is_an_error_of_bind() {
-    let mut builders = [Builder::new_current_thread(), Builder::new_current_thread(), Builder::new_current_thread()];
+    let mut builders =
+        [Builder::new_current_thread(), Builder::new_current_thread(), Builder::new_current_thread()];
     builders[1].enable_io();
     builders[2].enable_time();
     for builder in &mut builders {

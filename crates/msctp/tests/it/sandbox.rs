@@ -387,6 +387,52 @@ fn inside_link_down() {
     });
 }
 
+/// Runs `ip` with these words.
+fn ip_command(words: &str) {
+    let status = Command::new("ip").args(words.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {words}");
+}
+
+#[test]
+fn a_wildcard_waits_for_its_first_address() {
+    in_own_network("true", "sandbox::inside_first_address");
+}
+
+#[test]
+#[ignore = "runs in a namespace: a_wildcard_waits_for_its_first_address"]
+fn inside_first_address() {
+    inside(async {
+        let only = Mobility { only: vec!["nosuch".to_owned()], ..Mobility::default() };
+        let none = bind(&EndpointOptions { shards: 1, ..at("0.0.0.0:0") }.mobile(only));
+        let (fixed, moving) = (bind(&at("0.0.0.0:0")), bind(&mobile(at("0.0.0.0:9899"))));
+        let peer: SocketAddr = "198.51.100.3:9899".parse().unwrap();
+        for endpoint in [&none, &fixed, &moving] {
+            assert_eq!(endpoint.local_addresses(), []);
+            let error =
+                soon(endpoint.connect(peer, Security::insecure(), Config::mobile())).await.unwrap_err();
+            assert!(matches!(error, ConnectError::NoNetwork), "{error:?}");
+        }
+        ip_command("link set lo up");
+        ip_command("link add near type veth peer name far");
+        ip_command("address add 198.51.100.2/24 dev near");
+        ip_command("address add 198.51.100.3/24 dev near");
+        ip_command("link set near up");
+        ip_command("link set far up");
+        let has =
+            |endpoint: &Endpoint, address| endpoint.local_addresses().iter().any(|at| at.ip() == ip(address));
+        until(|| [&fixed, &moving].iter().all(|of| has(of, "198.51.100.2") && has(of, "198.51.100.3"))).await;
+        for (endpoint, port) in [(&fixed, None), (&moving, Some(9899))] {
+            let bound = endpoint.local_addresses();
+            let first = bound[0].port();
+            assert!(
+                bound.iter().all(|at| at.port() == first && port.is_none_or(|port| port == first)),
+                "{bound:?}"
+            );
+        }
+        assert_eq!(none.local_addresses(), [], "loopback is none of its interfaces");
+    });
+}
+
 #[test]
 fn a_silent_peer_is_given_up_after_the_time_for_set_ups() {
     run(async {
