@@ -141,6 +141,9 @@ pub(crate) fn bind_all(
             sockets.push(socket);
         }
     };
+    let any_of = |ipv4| options.bind.iter().any(|at| at.ip().is_unspecified() && at.is_ipv4() == ipv4);
+    let both = any_of(true) && any_of(false);
+    let mut lacking = None;
     for mut address in addresses_to_bind(options, host) {
         let sockets = &shards[0];
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
@@ -163,10 +166,25 @@ pub(crate) fn bind_all(
             }
             address.set_port(0);
         }
-        let group = Socket::bind_group(address, &socket_options, dispatch)?;
-        add(&mut shards, group);
+        match Socket::bind_group(address, &socket_options, dispatch) {
+            Ok(group) => add(&mut shards, group),
+            // One family is enough for the wildcard of both.
+            Err(error) if both && address.ip().is_unspecified() && is_of_family(&error) => {
+                lacking = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(shards)
+    match lacking {
+        Some(error) if shards[0].is_empty() => Err(error.into()),
+        _ => Ok(shards),
+    }
+}
+
+/// Returns whether a wildcard cannot be bound because the system does not have its family.
+fn is_of_family(error: &SocketError) -> bool {
+    let SocketError::Io { source, .. } = error else { return false };
+    !matches!(source.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
 /// A change of a shard's sockets. The shard's task makes it before it sends anything else.

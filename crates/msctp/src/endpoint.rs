@@ -100,6 +100,7 @@ impl Endpoint {
         if !has_timers() || !msctp_udp::has_io_driver() {
             return Err(BindError::NoRuntime);
         }
+        let options = &options.with_both_families();
         let mut known = Known::ask();
         known.check(options)?;
         let [a, b, c, d, ..] = seed()?;

@@ -1,7 +1,7 @@
 //! [`EndpointOptions`], and [`Peer`]: the remote end of a new association.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +18,12 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
-    /// address of its family on the host, and on Linux also those that appear later, which new associations
-    /// use; there may be none at first. `[::]` covers IPv6 only: name `0.0.0.0` too for both. Where the system does not list its
-    /// addresses, the kernel chooses one for each association. In clear, a peer is shown only those of the
-    /// scope that is called: loopback, private or global. Port 0 chooses a free one, the same for all
-    /// addresses if possible (RFC 6951 §5.1).
+    /// address of the host, and on Linux also those that appear later, which new associations use; there may
+    /// be none at first. `0.0.0.0` covers IPv4, and `[::]` both families: IPv4 is left out if the system has
+    /// none. For IPv6 alone, name the addresses. Where the system does not list its addresses, the kernel
+    /// chooses one for each association. In clear, a peer is shown only those of the scope that is called:
+    /// loopback, private or global. Port 0 chooses a free one, the same for all addresses if possible
+    /// (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
     /// Interfaces that are never used, by the prefixes of their names; loopback is one. An example is a tunnel
     /// over this endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
@@ -94,6 +95,17 @@ impl EndpointOptions {
     pub fn mobile(mut self, mobility: Mobility) -> Self {
         self.mobility = Some(mobility);
         self
+    }
+
+    /// Returns the options with `0.0.0.0` beside `[::]`, which stands for both families.
+    pub(crate) fn with_both_families(&self) -> Self {
+        let (v4, v6) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
+        let has_v4 = self.bind.iter().any(|address| address.ip() == v4);
+        let both = self.bind.iter().flat_map(|&address| {
+            let other = (address.ip() == v6 && !has_v4).then(|| SocketAddr::new(v4, address.port()));
+            std::iter::once(address).chain(other)
+        });
+        Self { bind: both.collect(), ..self.clone() }
     }
 
     /// Returns whether a wildcard stands for this address, by its interface.

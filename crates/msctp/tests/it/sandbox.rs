@@ -94,7 +94,10 @@ fn inside_wildcards() {
                 let server = bind(&options);
                 assert!(!server.follows_interfaces());
                 let bound = server.local_addresses();
-                assert!(bound.len() == 1 && bound[0].ip().is_unspecified() && bound[0].port() != 0);
+                let families = if address.contains("[::]") { 2 } else { 1 };
+                assert_eq!(bound.len(), families);
+                assert!(bound.iter().all(|at| at.ip().is_unspecified() && at.port() == bound[0].port()));
+                assert_ne!(bound[0].port(), 0);
                 if address.ends_with(&free.to_string()) {
                     assert_eq!(bound[0].port(), free);
                 }
@@ -111,11 +114,16 @@ fn inside_wildcards() {
                 server.close().await.unwrap();
             }
         }
-        // Both families at one port, and a name beside a wildcard.
+        // Both families at one port, named and not, and a name beside a wildcard.
         let both = options_at(["0.0.0.0:0", "[::]:0"].map(|at| at.parse().unwrap()));
         if has_ipv6 {
             let ports = bind(&both).local_addresses();
             assert_eq!((ports.len(), ports[0].port()), (2, ports[1].port()));
+            let (server, client) = (bind(&at("[::]:0")), bind(&at("[::]:0")));
+            for called in ["127.0.0.1", "::1"] {
+                let (association, accepted) = connect(&client, &server, ip(called)).await;
+                exchange(&association, &accepted).await;
+            }
         }
         let named = [format!("127.0.0.1:{free}"), format!("0.0.0.0:{free}")].map(|at| at.parse().unwrap());
         let server = bind(&options_at(named));
@@ -132,6 +140,33 @@ fn inside_wildcards() {
             assert!(matches!(error, BindError::System { .. }), "{error:?}");
             assert!(error.to_string().contains("not supported"), "{error}");
         }
+    });
+}
+
+/// Number of the family IPv6 (Linux).
+const AF_INET6: u32 = 10;
+
+#[test]
+fn the_wildcard_of_both_families_works_with_one() {
+    if let Some(sandbox) = without_netlink() {
+        in_own_process(&format!("REFUSE_TOO={AF_INET6} {sandbox}"), "sandbox::inside_one_family");
+    }
+}
+
+#[test]
+#[ignore = "runs in a sandbox: the_wildcard_of_both_families_works_with_one"]
+fn inside_one_family() {
+    inside(async {
+        assert!(UdpSocket::bind("[::]:0").is_err(), "refused here");
+        let (server, client) = (bind(&at("[::]:0")), bind(&mobile(at("[::]:0"))));
+        let bound = server.local_addresses();
+        assert!(bound.len() == 1 && bound[0].is_ipv4(), "{bound:?}");
+        let (association, accepted) = connect(&client, &server, ip("127.0.0.1")).await;
+        exchange(&association, &accepted).await;
+        // What is wrong otherwise is still said.
+        let taken = at(&format!("[::]:{}", bound[0].port()));
+        let error = Endpoint::bind(&taken).unwrap_err().to_string();
+        assert!(error.contains("the port is in use"), "{error}");
     });
 }
 
