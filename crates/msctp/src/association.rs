@@ -260,15 +260,15 @@ impl Association {
     }
 
     /// Takes the trace entries since the last call, if `Config::trace` is on: windows, round trips, losses,
-    /// the handover policy's decisions. Entries accumulate without bound until they are taken. Times are
+    /// the handover policy's decisions. The association keeps the last 65,536 until they are taken. Times are
     /// those of [`Endpoint::now`](crate::Endpoint::now). There are none if
     /// [`EndpointOptions::trace`](crate::EndpointOptions::trace) takes them.
-    pub fn take_trace(&self, mut take: impl FnMut(TraceEvent)) {
-        self.with_core(|association, _| {
-            while let Some(event) = association.poll_trace() {
-                take(event);
-            }
-        });
+    pub fn take_trace(&self, take: impl FnMut(TraceEvent)) {
+        let all = |association: &mut msctp_proto::Association| {
+            std::iter::from_fn(|| association.poll_trace()).collect::<Vec<_>>()
+        };
+        // Without the lock: `take` may call the association.
+        self.with_core(|association, _| all(association)).into_iter().flatten().for_each(take);
     }
 
     /// Waits until the peer has acknowledged everything that was sent.

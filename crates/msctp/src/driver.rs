@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr};
+use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr, TraceEvent};
 use msctp_udp::{
     Batch, Change, Datagram, EcnCodepoint, Fragment, IcmpError, IcmpKind, InterfaceWatch, Outgoing, Socket,
     SocketOptions, UDP_HEADER,
@@ -21,6 +21,7 @@ use crate::binding::{SocketChange, bind_reported};
 use crate::forward::Forwarded;
 use crate::log;
 use crate::mobile::{Follower, Step, begins_with_one_of};
+use crate::options::TraceSink;
 use crate::outbox::{Item, Outbox};
 use crate::panics::contain;
 use crate::shards::Shards;
@@ -86,6 +87,9 @@ pub(crate) struct Driver {
     watch: Option<InterfaceWatch>,
     batch: Batch,
     outbox: Outbox,
+    trace: Option<TraceSink>,
+    /// The trace that the sink gets next. Empty between calls.
+    traced: Vec<(u64, TraceEvent)>,
     timer: Pin<Box<Sleep>>,
     deadline: Option<Time>,
     /// True if `State::flushed` must be set when the kernel has every packet.
@@ -104,7 +108,10 @@ impl Driver {
     ) -> Self {
         let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
         let now = tokio::time::Instant::now();
-        let outbox = Outbox { offload: shared.lock().offload, ..Outbox::default() };
+        let (offload, trace) = {
+            let state = shared.lock();
+            (state.offload, state.trace.clone())
+        };
         let others = if shared.place.of > 1 { shared.place.of } else { 0 };
         Self {
             shared,
@@ -115,7 +122,9 @@ impl Driver {
             removed: BTreeSet::new(),
             watch,
             batch: Batch::default(),
-            outbox,
+            outbox: Outbox { offload, ..Outbox::default() },
+            trace,
+            traced: Vec::new(),
             timer: Box::pin(tokio::time::sleep_until(now)),
             deadline: None,
             report_flush: false,
@@ -451,6 +460,15 @@ impl Driver {
         })
     }
 
+    /// Passes the trace to the sink, without the lock: the sink may call the endpoint.
+    fn report_trace(&mut self) {
+        let Some(sink) = &self.trace else { return };
+        std::mem::swap(&mut self.shared.lock().traced, &mut self.traced);
+        for (association, event) in self.traced.drain(..) {
+            sink.report(association, &event);
+        }
+    }
+
     /// Marks this shard as finished. Returns whether all shards are: until then, its sockets may receive
     /// packets of other shards.
     fn finish(&mut self) -> bool {
@@ -468,11 +486,12 @@ impl Driver {
         let now = state.now();
         state.abort_all(now, &AbortReason(Bytes::from_static(RUNTIME_ENDED)));
         drain(&mut state, now, None, &mut self.outbox);
+        state.collect_trace();
+        drop(state);
         // The sink may be what failed: a second panic would end the program.
         if !std::thread::panicking() {
-            state.report_trace();
+            self.report_trace();
         }
-        drop(state);
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
             // The kernel accepts it now, or it is lost: nothing retries it.
@@ -498,6 +517,7 @@ impl Future for Driver {
             let share = set_ups.min(if received { SET_UPS_BESIDE_PACKETS } else { SET_UPS_OF_ROUND });
             let mut left = share;
             let busy = driver.work(cx, &mut left);
+            driver.report_trace();
             set_ups -= share - left;
             let mut again = driver.flush(cx);
             if busy.is_none() && driver.finish() {
@@ -617,7 +637,7 @@ fn settle(state: &mut State, now: Time, set_ups: &mut u32, outbox: &mut Outbox) 
     // Events can cause calls, and calls packets and events.
     loop {
         drain(state, now, None, outbox);
-        state.report_trace();
+        state.collect_trace();
         let mut any = false;
         state.take_events(|state, handle, event| {
             any = true;

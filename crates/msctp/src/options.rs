@@ -148,9 +148,10 @@ type Report = dyn Fn(u64, &TraceEvent) + Send + Sync;
 
 impl TraceSink {
     /// Creates a sink. The endpoint's task calls `sink` with the association's number and an event, in the
-    /// order of time. It must neither block nor call the endpoint. The numbers are not reused. Times are
-    /// those of [`Endpoint::now`](crate::Endpoint::now). With several [`shards`](EndpointOptions::shards)
-    /// their tasks may call `sink` at the same time, each for its own associations.
+    /// order of time. It may call the endpoint and its associations, of which a handle in it keeps them alive,
+    /// and must not block, which would hold up all of them. The numbers are not reused. Times are those of [`Endpoint::now`](crate::Endpoint::now).
+    /// With several [`shards`](EndpointOptions::shards) their tasks may call `sink` at the same time, each for
+    /// its own associations.
     pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }

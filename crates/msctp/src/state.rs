@@ -8,6 +8,7 @@ use std::task::Waker;
 
 use msctp_proto::{
     AbortReason, AssociationState, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason,
+    TraceEvent,
 };
 use msctp_schemes::Anticipate;
 use msctp_units::{Span, Time};
@@ -51,7 +52,9 @@ pub(crate) struct State {
     pub(crate) offload: bool,
     pub(crate) idle_timeout: Option<Span>,
     pub(crate) connect_timeout: Option<Span>,
-    trace: Option<TraceSink>,
+    pub(crate) trace: Option<TraceSink>,
+    /// The trace that the sink has not got, with the numbers of the associations.
+    pub(crate) traced: Vec<(u64, TraceEvent)>,
     backlog: usize,
     /// Associations whose peers have not proved their keys.
     pub(crate) unproven: Unproven,
@@ -148,6 +151,7 @@ impl Shared {
             idle_timeout: options.idle_timeout.map(Span::from),
             connect_timeout: options.connect_timeout.map(Span::from),
             trace: options.trace.clone(),
+            traced: Vec::new(),
             backlog: options.backlog,
             unproven: Unproven::new(place, unproven),
             #[cfg(feature = "tls")]
@@ -473,14 +477,17 @@ impl State {
         }
     }
 
-    /// Reports the core's trace, in the order of time. Call it when the core has nothing more to send.
-    pub(crate) fn report_trace(&mut self) {
-        let Some(sink) = &self.trace else { return };
-        let mut events: Vec<_> = std::iter::from_fn(|| self.core.poll_trace()).collect();
-        events.sort_by_key(|(_, event)| event.at);
-        for (handle, event) in &events {
-            sink.report(self.place.number(*handle), event);
+    /// Takes the core's trace for the sink, in the order of time. Call it when the core has nothing more to
+    /// send.
+    pub(crate) fn collect_trace(&mut self) {
+        if self.trace.is_none() {
+            return;
         }
+        let before = self.traced.len();
+        while let Some((handle, event)) = self.core.poll_trace() {
+            self.traced.push((self.place.number(handle), event));
+        }
+        self.traced[before..].sort_by_key(|(_, event)| event.at);
     }
 
     /// Forwards the core's events. Call it when the core has nothing more to send.
