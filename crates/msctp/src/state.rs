@@ -1,8 +1,10 @@
 //! [`State`]: shared by the handles of a shard's associations and its task, behind one lock. The lock is
 //! never held across a wait or a system call on a socket.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -197,8 +199,49 @@ impl Shared {
     }
 
     /// Locks the state, even after a panic under the lock, so that the associations can still end gracefully.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Panics
+    ///
+    /// This thread holds the lock of a shard: code of the application that an association calls has called an
+    /// endpoint or an association, and would wait for itself.
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        assert!(!LOCKED.get(), "{CALLS_BACK}");
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        LOCKED.set(true);
+        Locked(state)
+    }
+}
+
+/// Why code that an association calls may not call it, or another.
+const CALLS_BACK: &str = "a controller, a handover policy or a check of a peer called an endpoint or an \
+                          association, which waits for it: have a task of its own make the call";
+
+thread_local! {
+    /// True while this thread holds the lock of a shard. It never holds two.
+    static LOCKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The state of a shard, whose lock this thread holds.
+#[derive(Debug)]
+pub(crate) struct Locked<'a>(MutexGuard<'a, State>);
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        LOCKED.set(false);
     }
 }
 
