@@ -183,8 +183,8 @@ pub(crate) fn bind_all(
 
 /// Returns whether a wildcard cannot be bound because the system does not have its family.
 fn is_of_family(error: &SocketError) -> bool {
-    let SocketError::Io { source, .. } = error else { return false };
-    !matches!(source.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
+    let SocketError::Io { error, .. } = error else { return false };
+    !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
 /// A change of a shard's sockets. The shard's task makes it before it sends anything else.

@@ -401,6 +401,9 @@ fn begin_at(
     if peer.udp_port == 0 {
         return Err(ConnectError::NoUdpPort);
     }
+    if let Some(address) = peer.addresses.iter().find(|address| !msctp_proto::is_endpoint(address)) {
+        return Err(ConnectError::NotUnicast(*address));
+    }
     if state.locals.is_empty() {
         return Err(ConnectError::NoNetwork);
     }
@@ -408,7 +411,14 @@ fn begin_at(
     let mut addresses = state.sources(chosen);
     let fixed = peer.from.is_some() && state.follower.is_none();
     if let Some(from) = peer.from {
+        let Some(&named) = from.first() else {
+            let want = "at least one address, or None".to_owned();
+            return Err(ConfigError { field: "peer.from", value: "[]".to_owned(), want }.into());
+        };
         addresses = from.into_iter().filter(|address| state.socket_of(*address).is_some()).collect();
+        if addresses.is_empty() {
+            return Err(ConnectError::NoSocket(named));
+        }
     }
     addresses.retain(reaches);
     if state.one_by_one {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use msctp_proto::{ConfigError, LossReason, ReconfigOutcome, UnknownScheduler};
 
@@ -42,9 +42,17 @@ pub enum ConnectError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// No socket of this endpoint has an address of the peer's family, or only loopback addresses and the
-    /// peer is elsewhere.
-    #[error("no local address reaches {0}: bind one of its family, on a network")]
+    /// peer is elsewhere, or none and the peer is at this host.
+    #[error("no local address reaches {0}: bind one of its family, {at}", at = where_to_bind(.0.ip()))]
     NoLocalAddress(SocketAddr),
+    /// An address of the peer is a multicast, broadcast or unspecified one, or an IPv4-mapped IPv6 address.
+    #[error("{0} cannot be the address of a peer: want {want}", want = unicast(*.0))]
+    NotUnicast(IpAddr),
+    /// The endpoint has no socket at the addresses that [`Peer::from`](crate::Peer) names; this is the first.
+    #[error(
+        "no socket at {0} (Peer::from): name addresses of Endpoint::local_addresses, or bind the endpoint to it"
+    )]
+    NoSocket(IpAddr),
     /// There is no network now: every interface that the endpoint may use is down or has no address, or the
     /// kernel has no route to the peer. A mobile endpoint, or one with a wildcard address, uses new addresses
     /// as they appear; try again later.
@@ -394,7 +402,7 @@ pub enum CallError {
         "no socket at {0}: bind the endpoint to it (EndpointOptions::bind), or follow the host's interfaces \
          (EndpointOptions::mobile)"
     )]
-    NoSocket(std::net::IpAddr),
+    NoSocket(IpAddr),
     /// There is no stream scheduler of this name.
     #[error(transparent)]
     Scheduler(#[from] UnknownScheduler),
@@ -404,6 +412,19 @@ pub enum CallError {
     /// The association has ended.
     #[error(transparent)]
     Association(#[from] AssociationError),
+}
+
+/// Completes "bind an address of the peer's family": where that is.
+fn where_to_bind(peer: IpAddr) -> &'static str {
+    if peer.is_loopback() { "on loopback" } else { "on a network" }
+}
+
+/// Completes "want": the addresses that peers can have.
+fn unicast(not: IpAddr) -> String {
+    match not.to_canonical() {
+        IpAddr::V4(ip) if not.is_ipv6() => format!("{ip}, without the prefix of IPv6"),
+        _ => "a unicast address".to_owned(),
+    }
 }
 
 /// Describes a loss in words.

@@ -179,7 +179,7 @@ pub struct Peer {
     pub port: u16,
     /// The local SCTP port; `None` chooses a random free one.
     pub local_port: Option<u16>,
-    /// The local addresses to begin with, among those that the endpoint has sockets for. The first is the
+    /// The local addresses to begin with, at least one of which the endpoint has a socket for. The first is the
     /// primary's. `None`: all that reach the peer. Add others later with
     /// [`Association::add_local_address`](crate::Association::add_local_address).
     pub from: Option<Vec<IpAddr>>,

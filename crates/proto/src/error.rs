@@ -71,7 +71,7 @@ pub enum SendError {
         max: usize,
     },
     /// The send buffer is full. [`Event::Writable`](crate::Event::Writable) follows when there is room.
-    #[error("send buffer full: {free} bytes free, message has {len}; try again after Event::Writable")]
+    #[error("send buffer full: {free} bytes free, message has {len}; try again when there is room")]
     BufferFull {
         /// Length of the message in bytes.
         len: usize,
