@@ -196,15 +196,44 @@ impl Association {
     /// Receives the next message (RFC 9260 §11.1.7) of any stream without a [`Stream`](crate::Stream). `None`
     /// if the peer has shut down and everything was read.
     ///
+    /// A restart of the peer ([`Event::Restarted`](crate::Event::Restarted)) ends nothing. All messages from
+    /// before it are returned first, and [`restarts`](Self::restarts) tells those after it from them.
+    ///
     /// # Errors
     ///
     /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association
     ///   goes on. [`recv_part`](Self::recv_part) receives messages of any size.
-    /// - [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
-    ///   after it; the association goes on.
     /// - Otherwise the association was lost; messages that arrived before are returned first.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
         poll_fn(|cx| self.poll_recv(cx, true)).await
+    }
+
+    /// Returns the number of restarts of the peer (RFC 9260 §5.2.4 A) before what [`recv`](Self::recv) or
+    /// [`accept_stream`](Self::accept_stream) returned last. It grows only when they go on behind a restart.
+    /// Restarts with nothing to read between them count as one.
+    ///
+    /// A restarted peer has lost its state, and set the association up again from the same addresses and ports.
+    /// A program that keeps state of its peer begins anew where the number grows:
+    ///
+    /// ```
+    /// # use msctp::{Association, AssociationError};
+    /// async fn serve(association: Association) -> Result<(), AssociationError> {
+    ///     let (mut peer, mut greeted) = (0, false);
+    ///     while let Some(message) = association.recv().await? {
+    ///         if peer != association.restarts() {
+    ///             (peer, greeted) = (association.restarts(), false);
+    ///         }
+    ///         greeted |= message.data == "hello";
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// With keys of TLS or a pre-shared key a peer cannot restart an association; it sets another one up. In
+    /// clear anyone can who receives packets at the peer's address. `AuthConfig::accept_restarts` set to false
+    /// refuses restarts.
+    pub fn restarts(&self) -> u32 {
+        slot_of(&mut self.shared.lock(), self.handle).restarts
     }
 
     /// As [`recv`](Self::recv), but receives a message that is larger than the receive buffer has room for in

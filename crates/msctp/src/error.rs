@@ -225,20 +225,22 @@ pub enum AssociationError {
     #[error("{}", words(.0))]
     Lost(LossReason),
     /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
-    /// same addresses and ports. Returned once to each reader, between the messages before and after the
-    /// restart, and by [`flush`](crate::Association::flush) if the restart discarded messages.
+    /// same addresses and ports. Returned by [`flush`](crate::Association::flush) and
+    /// [`shutdown`](crate::Association::shutdown) if sent messages were discarded, once by each handle, and by
+    /// every [`Stream`](crate::Stream) from before the restart.
     ///
     /// The association continues with the restarted peer, every stream from its beginning. Messages that were
-    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed). Continue to read if
-    /// the application's protocol can restart at this point without earlier state of the peer. Otherwise call
+    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed).
+    /// [`recv`](crate::Association::recv) continues, and [`restarts`](crate::Association::restarts) says what
+    /// came after the restart. If the application's protocol cannot begin anew, call
     /// [`abort`](crate::Association::abort); the peer then connects again.
     ///
     /// A peer restarts an association if it connects from the same SCTP port
     /// ([`Peer::local_port`](crate::Peer)). From a random port, the default, its new association comes
-    /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout. Without
-    /// shared keys anyone who receives packets at the peer's address can restart it;
-    /// `AuthConfig::accept_restarts` set to false refuses restarts.
-    #[error("the peer restarted the association: continue to read from the new one, or abort it")]
+    /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout.
+    #[error(
+        "the peer restarted the association: what it had not acknowledged is lost, and its streams have ended"
+    )]
     Restarted,
     /// A message on this stream is larger than `Association::MAX_MESSAGE`, alone or
     /// together with others that have arrived in part. Returned once by [`recv`](crate::Association::recv)
