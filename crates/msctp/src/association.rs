@@ -369,9 +369,24 @@ impl Association {
         self.wait(|slot| self.outcome(slot, reported)).await
     }
 
-    /// Aborts the association (RFC 9260 §9.1); undelivered data is lost.
-    pub fn abort(&self, reason: impl Into<Bytes>) {
-        let reason = AbortReason(reason.into());
+    /// Aborts the association (RFC 9260 §9.1); undelivered data is lost. The peer gets the reason: text or
+    /// bytes, a number, or both ([`LossReason::PeerAborted`](crate::LossReason)).
+    ///
+    /// ```
+    /// # use msctp::{AbortReason, Association, AssociationError, LossReason};
+    /// /// The application's code for a client that has sent too much.
+    /// const OVER_QUOTA: u32 = 7;
+    ///
+    /// fn refuse(association: &Association) {
+    ///     association.abort(AbortReason { code: Some(OVER_QUOTA), reason: "over quota".into() });
+    /// }
+    ///
+    /// fn is_over_quota(error: &AssociationError) -> bool {
+    ///     matches!(error, AssociationError::Lost(LossReason::PeerAborted { code: Some(OVER_QUOTA), .. }))
+    /// }
+    /// ```
+    pub fn abort(&self, reason: impl Into<AbortReason>) {
+        let reason = reason.into();
         self.with_core(|association, now| association.abort(now, &reason));
     }
 

@@ -8,8 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr, TraceEvent};
+use msctp_proto::{DatagramOutcome, Handle, PathAddr, TraceEvent};
 use msctp_udp::{
     Batch, Change, Datagram, EcnCodepoint, Fragment, IcmpError, IcmpKind, InterfaceWatch, Outgoing, Socket,
     SocketOptions, UDP_HEADER,
@@ -484,7 +483,7 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         let now = state.now();
-        state.abort_all(now, &AbortReason(Bytes::from_static(RUNTIME_ENDED)));
+        state.abort_all(now, &RUNTIME_ENDED.into());
         drain(&mut state, now, None, &mut self.outbox);
         state.collect_trace();
         drop(state);
@@ -544,7 +543,7 @@ impl Drop for Driver {
             for shard in self.shards.others(self.shared.place) {
                 let mut state = shard.lock();
                 let now = state.now();
-                state.abort_all(now, &AbortReason(Bytes::from_static(SHARD_FAILED)));
+                state.abort_all(now, &SHARD_FAILED.into());
             }
         }
         self.finish();

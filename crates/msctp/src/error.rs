@@ -154,9 +154,13 @@ pub enum Refusal {
     NoListener,
     /// The peer has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
-    /// The application or listener refused the association, with a reason that may be empty (RFC 9260
-    /// §3.3.10.12).
-    Application(String),
+    /// The application or listener refused the association (RFC 9260 §3.3.10.12).
+    Application {
+        /// The application's code, if it gave one ([`AbortReason`](crate::AbortReason)).
+        code: Option<u32>,
+        /// The reason, which may be empty.
+        reason: String,
+    },
     /// The peer does not accept this end's key or certificate, in its words.
     Key(String),
     /// The peer does not accept the one-time code, or wants one or none, in its words.
@@ -184,7 +188,7 @@ pub(crate) mod code_reasons {
 }
 
 impl Refusal {
-    fn of(cause: Option<u16>, reason: &[u8]) -> Self {
+    fn of(cause: Option<u16>, code: Option<u32>, reason: &[u8]) -> Self {
         match cause {
             None => Self::NoListener,
             Some(4) => Self::OutOfResource,
@@ -193,7 +197,7 @@ impl Refusal {
                 match &*reason {
                     text if key_reasons::ALL.contains(&text) => Self::Key(reason),
                     text if code_reasons::ALL.contains(&text) => Self::Code(reason),
-                    _ => Self::Application(reason),
+                    _ => Self::Application { code, reason },
                 }
             }
             Some(cause) => Self::Cause(cause),
@@ -206,8 +210,14 @@ impl fmt::Display for Refusal {
         match self {
             Self::NoListener => f.write_str("nobody listens at that SCTP port"),
             Self::OutOfResource => f.write_str("it has no room for another one (cause 4)"),
-            Self::Application(reason) if reason.is_empty() => f.write_str("its application gives no reason"),
-            Self::Application(reason) | Self::Key(reason) | Self::Code(reason) => f.write_str(reason),
+            Self::Application { code: Some(code), reason } if reason.is_empty() => {
+                write!(f, "its application gives the code {code}")
+            }
+            Self::Application { reason, .. } if reason.is_empty() => {
+                f.write_str("its application gives no reason")
+            }
+            Self::Application { code, reason } => write!(f, "{reason}{}", code_text(*code)),
+            Self::Key(reason) | Self::Code(reason) => f.write_str(reason),
             Self::Cause(cause) => write!(f, "error cause {cause} (RFC 9260 §3.3.10)"),
         }
     }
@@ -453,8 +463,9 @@ fn words(reason: &LossReason) -> String {
         }
         LossReason::EarlierVersion => "the peer has an earlier version of msctp: update it".to_owned(),
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
-        LossReason::PeerAborted { cause, reason } => {
+        LossReason::PeerAborted { cause, code, reason } => {
             let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
+            let cause = if code.is_some() { code_text(*code) } else { cause };
             format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
         }
         LossReason::Aborted => "aborted by this end".to_owned(),
@@ -482,8 +493,8 @@ impl ConnectError {
             }
             #[cfg(feature = "tls")]
             AssociationError::Security(error) => Self::Security(error),
-            AssociationError::Lost(LossReason::PeerAborted { cause, reason }) => {
-                Self::Refused(Refusal::of(cause, &reason))
+            AssociationError::Lost(LossReason::PeerAborted { cause, code, reason }) => {
+                Self::Refused(Refusal::of(cause, code, &reason))
             }
             AssociationError::Lost(LossReason::PortUnreachable { address }) => {
                 Self::PortUnreachable(SocketAddr::new(address, udp_port))

@@ -266,12 +266,12 @@ pub use msctp_proto::CallError as CallRefusal;
 /// The core's reason for rejecting a message ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
-    Abandoned, AbandonedCount, AddressError, AddressRequest, Agreed, AssociationState, AssociationStats,
-    AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT, EcnStats,
-    EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves,
-    OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse, Pmtu,
-    PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey,
-    SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind,
+    Abandoned, AbandonedCount, AbortReason, AddressError, AddressRequest, Agreed, AssociationState,
+    AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT,
+    EcnStats, EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery,
+    Message, Moves, OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse,
+    Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure,
+    SharedKey, SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind,
     UnknownScheduler, Verdicts,
 };
 pub use msctp_udp::SocketError;

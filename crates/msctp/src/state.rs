@@ -335,7 +335,7 @@ impl State {
     fn abort_unproven(&mut self, now: Time, handle: Handle, why: &'static str) {
         self.forget_unproven(handle, false);
         if let Some(association) = self.core.association_mut(handle) {
-            association.abort(now, &AbortReason(why.into()));
+            association.abort(now, &why.into());
         }
     }
 
@@ -377,7 +377,7 @@ impl State {
         if let Some(reason) = refusal {
             let now = self.now();
             if let Some(association) = self.core.association_mut(handle) {
-                association.abort(now, &AbortReason(reason.into()));
+                association.abort(now, &reason.into());
             }
         }
     }
@@ -693,7 +693,7 @@ impl State {
                 Some(association) if association.state() == AssociationState::Established => {
                     self.time_out_keys(now, handle);
                 }
-                Some(association) => association.abort(now, &AbortReason(SET_UP_GIVEN_UP.into())),
+                Some(association) => association.abort(now, &SET_UP_GIVEN_UP.into()),
                 None => {}
             }
         }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{HANGS, TEST_HANGS, bind, options, soon, until};
 use msctp::{
-    Association, AssociationError, Config, ConnectError, Endpoint, EndpointConfig, EndpointOptions, Mobility,
-    Peer, Security, TraceSink,
+    Association, Config, ConnectError, Endpoint, EndpointConfig, EndpointOptions, Mobility, Peer, Security,
+    TraceSink,
 };
 use nix::libc::{BPF_K, BPF_RET, sock_filter, sock_fprog};
 use nix::sys::socket::setsockopt;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{bind, options, run, server};
 use msctp::{
-    Association, CallError, Config, ConnectError, Endpoint, EndpointOptions, Event, OutMessage, Peer,
-    Refusal, Security, SendError, SendFailure, SendRefusal, StreamError,
+    AbortReason, Association, AssociationError, CallError, Config, ConnectError, Endpoint, EndpointOptions,
+    Event, LossReason, OutMessage, Peer, Refusal, Security, SendError, SendFailure, SendRefusal, StreamError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -109,6 +109,39 @@ fn addresses_that_cannot_be_connected_to_are_named() {
             error(Peer { from: from(&[]), ..to("127.0.0.1:9") }).await,
             "peer.from = []: want at least one address, or None"
         );
+    });
+}
+
+#[test]
+fn a_code_of_an_abort_is_read_as_a_number_and_named_in_the_text() {
+    run(async {
+        let code_of = |error: &AssociationError| match error {
+            AssociationError::Lost(LossReason::PeerAborted { code, .. }) => *code,
+            _ => panic!("{error:?}"),
+        };
+        for (reason, code, text) in [
+            (AbortReason::from(7), Some(7), "the peer aborted the association (code 7)"),
+            (AbortReason::from("enough"), None, "the peer aborted the association (cause 12): enough"),
+            (
+                AbortReason { code: Some(0), reason: "enough".into() },
+                Some(0),
+                "the peer aborted the association (code 0): enough",
+            ),
+        ] {
+            // Of one association, and of an endpoint's all.
+            let (_server, _client, association, accepted) = pair().await;
+            association.abort(reason.clone());
+            let error = common::soon(accepted.recv()).await.unwrap_err();
+            assert_eq!((code_of(&error), error.to_string()), (code, text.to_owned()));
+            let (server, _client, association, _accepted) = pair().await;
+            common::soon(server.abort(reason)).await;
+            assert_eq!(code_of(&common::soon(association.closed()).await.unwrap_err()), code);
+        }
+        let refusal =
+            |code, reason: &str| Refusal::Application { code, reason: reason.to_owned() }.to_string();
+        assert_eq!(refusal(Some(7), "full"), "full (code 7)");
+        assert_eq!(refusal(Some(7), ""), "its application gives the code 7");
+        assert_eq!(refusal(None, ""), "its application gives no reason");
     });
 }
 

@@ -67,7 +67,7 @@ fn security_error(result: Result<(Endpoint, Association), ConnectError>) -> Erro
 fn refusal(result: Result<(Endpoint, Association), ConnectError>) -> String {
     match result {
         Err(ConnectError::Refused(
-            Refusal::Key(reason) | Refusal::Code(reason) | Refusal::Application(reason),
+            Refusal::Key(reason) | Refusal::Code(reason) | Refusal::Application { reason, .. },
         )) => reason,
         other => panic!("{other:?}"),
     }
@@ -538,7 +538,8 @@ fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
         // Sixteen were aborted for later ones.
         until(|| ended() >= 16).await;
         for attempt in attempts.into_iter().filter(tokio::task::JoinHandle::is_finished) {
-            let Err(ConnectError::Refused(Refusal::Application(reason))) = attempt.await.unwrap() else {
+            let Err(ConnectError::Refused(Refusal::Application { reason, .. })) = attempt.await.unwrap()
+            else {
                 panic!()
             };
             assert_eq!(reason, "too many set-ups at a time");
@@ -869,7 +870,7 @@ fn set_ups_under_way_end_with_their_listener() {
         let failed = soon(waiting).await.unwrap_err();
         let text = "nobody accepts associations any more";
         assert!(
-            matches!(&failed, ConnectError::Refused(Refusal::Application(why)) if why == text),
+            matches!(&failed, ConnectError::Refused(Refusal::Application { reason: why, .. }) if why == text),
             "{failed:?}"
         );
     });
