@@ -481,7 +481,7 @@ impl Association {
     /// Returns the peer's key and certificates, as TLS authenticated them, also after the end. Returns `None`
     /// without TLS ([`Tls`](crate::security::Tls)).
     #[cfg(feature = "tls")]
-    pub fn peer_identity(&self) -> Option<Arc<msctp_security::Peer>> {
+    pub fn peer_identity(&self) -> Option<Arc<msctp_security::PeerIdentity>> {
         slot_of(&mut self.shared.lock(), self.handle).keys.as_ref()?.peer().cloned()
     }
 

@@ -240,11 +240,11 @@ pub mod protection {
 #[cfg(feature = "tls")]
 pub mod security {
     pub use crate::tls::{PeerProtection, Rejected, Rejection, Tls};
-    /// The rustls types for configurations with certificates of a CA ([`Config::new`]).
+    /// The rustls types for configurations with certificates of a CA ([`TlsConfig::new`]).
     pub use ::msctp_security::rustls;
     pub use msctp_security::{
-        AnyPeer, CheckPeer, Code, CodeError, Config, ConfigError, Error, Fault, Fingerprint,
-        FingerprintError, Identity, IdentityError, Peer, Pinned, Refused, Rekey,
+        AnyPeer, CheckPeer, Code, CodeError, Error, Fault, Fingerprint, FingerprintError, Identity,
+        IdentityError, PeerIdentity, Pinned, Refused, Rekey, TlsConfig, TlsConfigError,
     };
 
     /// Returns ring's cryptography for TLS.

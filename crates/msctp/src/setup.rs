@@ -135,7 +135,7 @@ impl Incoming {
     /// Returns the peer's key and certificates, as TLS authenticated them, or `None` without TLS
     /// ([`Tls`](crate::security::Tls)).
     #[cfg(feature = "tls")]
-    pub fn peer_identity(&self) -> Option<std::sync::Arc<msctp_security::Peer>> {
+    pub fn peer_identity(&self) -> Option<std::sync::Arc<msctp_security::PeerIdentity>> {
         self.look(Association::peer_identity)
     }
 
