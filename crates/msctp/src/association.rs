@@ -212,8 +212,8 @@ impl Association {
     /// [`accept_stream`](Self::accept_stream) returned last. It grows only when they go on behind a restart.
     /// Restarts with nothing to read between them count as one.
     ///
-    /// A restarted peer has lost its state, and set the association up again from the same addresses and ports.
-    /// A program that keeps state of its peer begins anew where the number grows:
+    /// A restarted peer has lost its state, and set the association up again from the same addresses and
+    /// ports. A program that keeps state of its peer begins anew where the number grows:
     ///
     /// ```
     /// # use msctp::{Association, AssociationError};
@@ -230,8 +230,8 @@ impl Association {
     /// ```
     ///
     /// With keys of TLS or a pre-shared key a peer cannot restart an association; it sets another one up. In
-    /// clear anyone can who receives packets at the peer's address. `AuthConfig::accept_restarts` set to false
-    /// refuses restarts.
+    /// clear anyone can who receives packets at the peer's address. `AuthConfig::accept_restarts` set to
+    /// false refuses restarts.
     pub fn restarts(&self) -> u32 {
         slot_of(&mut self.shared.lock(), self.handle).restarts
     }

@@ -17,8 +17,8 @@ pub enum BindError {
     /// No address to bind to was named, or this host has none of that family and nothing would report one.
     #[error("no local address to use: name one of this host's")]
     NoAddress,
-    /// Called outside a tokio runtime, which the endpoint's task needs, or within one whose I/O or time driver
-    /// is off.
+    /// Called outside a tokio runtime, which the endpoint's task needs, or within one whose I/O or time
+    /// driver is off.
     #[error("no tokio runtime with I/O and time here: bind within one, built with Builder::enable_all")]
     NoRuntime,
     /// An option of the endpoint cannot be used.
@@ -236,8 +236,8 @@ pub enum AssociationError {
     Lost(LossReason),
     /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
     /// same addresses and ports. Returned by [`flush`](crate::Association::flush) and
-    /// [`shutdown`](crate::Association::shutdown) if sent messages were discarded, once by each handle, and by
-    /// every [`Stream`](crate::Stream) from before the restart.
+    /// [`shutdown`](crate::Association::shutdown) if sent messages were discarded, once by each handle, and
+    /// by every [`Stream`](crate::Stream) from before the restart.
     ///
     /// The association continues with the restarted peer, every stream from its beginning. Messages that were
     /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed).

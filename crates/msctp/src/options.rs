@@ -25,8 +25,9 @@ pub struct EndpointOptions {
     /// loopback, private or global. Port 0 chooses a free one, the same for all addresses if possible
     /// (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Interfaces that are never used, by the prefixes of their names; loopback is one. An example is a tunnel
-    /// over this endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
+    /// Interfaces that are never used, by the prefixes of their names; loopback is one. An example is a
+    /// tunnel over this endpoint's associations. Does not apply to addresses that `bind` names. Default:
+    /// none.
     pub except: Vec<String>,
     /// Moves associations as the host's interfaces change. `None`: each association keeps its first
     /// addresses.
@@ -148,10 +149,10 @@ type Report = dyn Fn(u64, &TraceEvent) + Send + Sync;
 
 impl TraceSink {
     /// Creates a sink. The endpoint's task calls `sink` with the association's number and an event, in the
-    /// order of time. It may call the endpoint and its associations, of which a handle in it keeps them alive,
-    /// and must not block, which would hold up all of them. The numbers are not reused. Times are those of [`Endpoint::now`](crate::Endpoint::now).
-    /// With several [`shards`](EndpointOptions::shards) their tasks may call `sink` at the same time, each for
-    /// its own associations.
+    /// order of time. It may call the endpoint and its associations, of which a handle in it keeps them
+    /// alive, and must not block, which would hold up all of them. The numbers are not reused. Times are
+    /// those of [`Endpoint::now`](crate::Endpoint::now). With several [`shards`](EndpointOptions::shards)
+    /// their tasks may call `sink` at the same time, each for its own associations.
     pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
@@ -179,8 +180,8 @@ pub struct Peer {
     pub port: u16,
     /// The local SCTP port; `None` chooses a random free one.
     pub local_port: Option<u16>,
-    /// The local addresses to begin with, at least one of which the endpoint has a socket for. The first is the
-    /// primary's. `None`: all that reach the peer. Add others later with
+    /// The local addresses to begin with, at least one of which the endpoint has a socket for. The first is
+    /// the primary's. `None`: all that reach the peer. Add others later with
     /// [`Association::add_local_address`](crate::Association::add_local_address).
     pub from: Option<Vec<IpAddr>>,
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-/// What separates a code from the reason before it. RFC 9260 §3.3.10.12 leaves the Upper Layer Abort Reason to
-/// the application; some stacks drop an ABORT with a cause that they do not know, which could have a code
+/// What separates a code from the reason before it. RFC 9260 §3.3.10.12 leaves the Upper Layer Abort Reason
+/// to the application; some stacks drop an ABORT with a cause that they do not know, which could have a code
 /// otherwise. The zero ends the reason for code that takes it for a string of C.
 const MARK: &[u8] = b"\0code";
 
@@ -26,8 +26,8 @@ pub struct AbortReason {
     /// first; a peer that is not msctp finds them at the end of the reason. `None`: nothing is added, and a
     /// reason that ends like this is read as one with a code.
     pub code: Option<u32>,
-    /// Text or bytes for the peer, which may be empty. What does not fit a packet of the smallest PMTU is left
-    /// out.
+    /// Text or bytes for the peer, which may be empty. What does not fit a packet of the smallest PMTU is
+    /// left out.
     pub reason: Bytes,
 }
 
