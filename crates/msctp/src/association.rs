@@ -196,15 +196,44 @@ impl Association {
     /// Receives the next message (RFC 9260 §11.1.7) of any stream without a [`Stream`](crate::Stream). `None`
     /// if the peer has shut down and everything was read.
     ///
+    /// A restart of the peer ([`Event::Restarted`](crate::Event::Restarted)) ends nothing. All messages from
+    /// before it are returned first, and [`restarts`](Self::restarts) tells those after it from them.
+    ///
     /// # Errors
     ///
     /// - [`AssociationError::MessageTooLarge`]: the rest of the message is discarded, and the association
     ///   goes on. [`recv_part`](Self::recv_part) receives messages of any size.
-    /// - [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
-    ///   after it; the association goes on.
     /// - Otherwise the association was lost; messages that arrived before are returned first.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
         poll_fn(|cx| self.poll_recv(cx, true)).await
+    }
+
+    /// Returns the number of restarts of the peer (RFC 9260 §5.2.4 A) before what [`recv`](Self::recv) or
+    /// [`accept_stream`](Self::accept_stream) returned last. It grows only when they go on behind a restart.
+    /// Restarts with nothing to read between them count as one.
+    ///
+    /// A restarted peer has lost its state, and set the association up again from the same addresses and
+    /// ports. A program that keeps state of its peer begins anew where the number grows:
+    ///
+    /// ```
+    /// # use msctp::{Association, AssociationError};
+    /// async fn serve(association: Association) -> Result<(), AssociationError> {
+    ///     let (mut peer, mut greeted) = (0, false);
+    ///     while let Some(message) = association.recv().await? {
+    ///         if peer != association.restarts() {
+    ///             (peer, greeted) = (association.restarts(), false);
+    ///         }
+    ///         greeted |= message.data == "hello";
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// With keys of TLS or a pre-shared key a peer cannot restart an association; it sets another one up. In
+    /// clear anyone can who receives packets at the peer's address. `AuthConfig::accept_restarts` set to
+    /// false refuses restarts.
+    pub fn restarts(&self) -> u32 {
+        slot_of(&mut self.shared.lock(), self.handle).restarts
     }
 
     /// As [`recv`](Self::recv), but receives a message that is larger than the receive buffer has room for in
@@ -260,15 +289,15 @@ impl Association {
     }
 
     /// Takes the trace entries since the last call, if `Config::trace` is on: windows, round trips, losses,
-    /// the handover policy's decisions. Entries accumulate without bound until they are taken. Times are
+    /// the handover policy's decisions. The association keeps the last 65,536 until they are taken. Times are
     /// those of [`Endpoint::now`](crate::Endpoint::now). There are none if
     /// [`EndpointOptions::trace`](crate::EndpointOptions::trace) takes them.
-    pub fn take_trace(&self, mut take: impl FnMut(TraceEvent)) {
-        self.with_core(|association, _| {
-            while let Some(event) = association.poll_trace() {
-                take(event);
-            }
-        });
+    pub fn take_trace(&self, take: impl FnMut(TraceEvent)) {
+        let all = |association: &mut msctp_proto::Association| {
+            std::iter::from_fn(|| association.poll_trace()).collect::<Vec<_>>()
+        };
+        // Without the lock: `take` may call the association.
+        self.with_core(|association, _| all(association)).into_iter().flatten().for_each(take);
     }
 
     /// Waits until the peer has acknowledged everything that was sent.
@@ -340,9 +369,24 @@ impl Association {
         self.wait(|slot| self.outcome(slot, reported)).await
     }
 
-    /// Aborts the association (RFC 9260 §9.1); undelivered data is lost.
-    pub fn abort(&self, reason: impl Into<Bytes>) {
-        let reason = AbortReason(reason.into());
+    /// Aborts the association (RFC 9260 §9.1); undelivered data is lost. The peer gets the reason: text or
+    /// bytes, a number, or both ([`LossReason::PeerAborted`](crate::LossReason)).
+    ///
+    /// ```
+    /// # use msctp::{AbortReason, Association, AssociationError, LossReason};
+    /// /// The application's code for a client that has sent too much.
+    /// const OVER_QUOTA: u32 = 7;
+    ///
+    /// fn refuse(association: &Association) {
+    ///     association.abort(AbortReason { code: Some(OVER_QUOTA), reason: "over quota".into() });
+    /// }
+    ///
+    /// fn is_over_quota(error: &AssociationError) -> bool {
+    ///     matches!(error, AssociationError::Lost(LossReason::PeerAborted { code: Some(OVER_QUOTA), .. }))
+    /// }
+    /// ```
+    pub fn abort(&self, reason: impl Into<AbortReason>) {
+        let reason = reason.into();
         self.with_core(|association, now| association.abort(now, &reason));
     }
 
@@ -437,7 +481,7 @@ impl Association {
     /// Returns the peer's key and certificates, as TLS authenticated them, also after the end. Returns `None`
     /// without TLS ([`Tls`](crate::security::Tls)).
     #[cfg(feature = "tls")]
-    pub fn peer_identity(&self) -> Option<Arc<msctp_security::Peer>> {
+    pub fn peer_identity(&self) -> Option<Arc<msctp_security::PeerIdentity>> {
         slot_of(&mut self.shared.lock(), self.handle).keys.as_ref()?.peer().cloned()
     }
 

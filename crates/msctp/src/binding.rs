@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use msctp_udp::{Dispatch, InterfaceWatch, LocalAddress, Socket, SocketError, SocketOptions, list_addresses};
 
@@ -43,22 +44,35 @@ impl Known {
 }
 
 /// The options for binding sockets later, when the host gets addresses.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Later {
     /// Prefixes of interfaces whose changes are ignored.
     pub(crate) except: Vec<String>,
-    /// The UDP port of the sockets (RFC 6951 §5.1: one for all).
-    pub(crate) udp_port: u16,
+    /// The UDP port of the sockets (RFC 6951 §5.1: one for all); 0 before the first, which chooses it.
+    udp_port: AtomicU16,
     /// Unspecified addresses that the endpoint was bound to. Each stands for all of its family, later ones
     /// included.
     pub(crate) wildcards: Vec<SocketAddr>,
 }
 
 impl Later {
-    /// Returns the options for an endpoint whose first socket has this port.
-    pub(crate) fn new(options: &EndpointOptions, udp_port: u16) -> Self {
+    /// Returns the options for an endpoint whose first socket has this port; `None`: it has no sockets yet.
+    pub(crate) fn new(options: &EndpointOptions, first: Option<u16>) -> Self {
         let wildcards = options.bind.iter().filter(|address| address.ip().is_unspecified()).copied();
-        Self { except: options.except.clone(), udp_port, wildcards: wildcards.collect() }
+        let wildcards: Vec<SocketAddr> = wildcards.collect();
+        let given = wildcards.iter().map(SocketAddr::port).find(|port| *port != 0);
+        let udp_port = AtomicU16::new(first.or(given).unwrap_or(0));
+        Self { except: options.except.clone(), udp_port, wildcards }
+    }
+
+    /// Returns the UDP port for the next socket; 0 leaves the choice to the kernel.
+    pub(crate) fn udp_port(&self) -> u16 {
+        self.udp_port.load(Ordering::Relaxed)
+    }
+
+    /// Records the UDP port of a new socket: if it is the first, later ones get the same.
+    pub(crate) fn note_port(&self, udp_port: u16) {
+        let _ = self.udp_port.compare_exchange(0, udp_port, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Binds sockets for a new address, one for each shard, at the UDP port of the others if it is free.
@@ -70,7 +84,9 @@ impl Later {
     ) -> Result<Vec<Socket>, SocketError> {
         let options = SocketOptions { device, ..SocketOptions::default() };
         let bind = |port| Socket::bind_group(SocketAddr::new(ip, port), &options, dispatch);
-        bind(self.udp_port).or_else(|_| bind(0))
+        let sockets = bind(self.udp_port()).or_else(|_| bind(0))?;
+        self.note_port(sockets[0].local().port());
+        Ok(sockets)
     }
 }
 
@@ -78,7 +94,6 @@ impl Later {
 /// addresses are unknown.
 fn addresses_to_bind(options: &EndpointOptions, host: Option<&[LocalAddress]>) -> Vec<SocketAddr> {
     let mut wanted: Vec<SocketAddr> = Vec::new();
-    let follows = |local: &LocalAddress| local.loopback || options.follows(&local.interface);
     let Some(host) = host else {
         // The socket of all addresses has the port for each.
         let taken = |address: &SocketAddr| {
@@ -97,9 +112,9 @@ fn addresses_to_bind(options: &EndpointOptions, host: Option<&[LocalAddress]>) -
             wanted.push(address);
             continue;
         }
-        let of_family = host
-            .iter()
-            .filter(|local| local.ip.is_ipv4() == address.is_ipv4() && !local.link_local && follows(local));
+        let of_family = host.iter().filter(|local| {
+            local.ip.is_ipv4() == address.is_ipv4() && !local.link_local && options.follows(local)
+        });
         wanted.extend(of_family.map(|local| SocketAddr::new(local.ip, address.port())));
     }
     if let Some(mobility) = &options.mobility {
@@ -126,6 +141,9 @@ pub(crate) fn bind_all(
             sockets.push(socket);
         }
     };
+    let any_of = |ipv4| options.bind.iter().any(|at| at.ip().is_unspecified() && at.is_ipv4() == ipv4);
+    let both = any_of(true) && any_of(false);
+    let mut lacking = None;
     for mut address in addresses_to_bind(options, host) {
         let sockets = &shards[0];
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
@@ -148,10 +166,25 @@ pub(crate) fn bind_all(
             }
             address.set_port(0);
         }
-        let group = Socket::bind_group(address, &socket_options, dispatch)?;
-        add(&mut shards, group);
+        match Socket::bind_group(address, &socket_options, dispatch) {
+            Ok(group) => add(&mut shards, group),
+            // One family is enough for the wildcard of both.
+            Err(error) if both && address.ip().is_unspecified() && is_of_family(&error) => {
+                lacking = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(shards)
+    match lacking {
+        Some(error) if shards[0].is_empty() => Err(error.into()),
+        _ => Ok(shards),
+    }
+}
+
+/// Returns whether a wildcard cannot be bound because the system does not have its family.
+fn is_of_family(error: &SocketError) -> bool {
+    let SocketError::Io { error, .. } = error else { return false };
+    !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
 /// A change of a shard's sockets. The shard's task makes it before it sends anything else.
@@ -208,6 +241,14 @@ mod tests {
         };
         let bound = |mobility| bound_except(mobility, &[]);
         assert_eq!(bound(None), ["10.7.0.2", "10.2.0.1", "10.1.0.1"]);
+        let loopback = |mobility: Mobility, except: &[&str]| {
+            let mut options = EndpointOptions::new(["0.0.0.0:0".parse().unwrap()]).mobile(mobility);
+            options.except = names(except);
+            addresses_to_bind(&options, Some(&host)).iter().any(|address| address.ip().is_loopback())
+        };
+        let nosuch = Mobility { only: names(&["nosuch"]), ..Mobility::default() };
+        assert!(loopback(Mobility::default(), &[]) && !loopback(Mobility::default(), &["lo"]));
+        assert!(!loopback(nosuch.clone(), &[]) && loopback(Mobility { loopback: true, ..nosuch }, &[]));
         let only = |prefixes| bound(Some(Mobility { only: names(prefixes), ..Mobility::default() }));
         assert_eq!(only(&[]), ["10.1.0.1", "10.7.0.2", "10.2.0.1"], "WLAN first");
         assert_eq!(only(&["wwan"]), ["10.2.0.1"]);

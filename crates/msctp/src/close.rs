@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use bytes::Bytes;
 use msctp_proto::AbortReason;
 use msctp_units::Time;
 
@@ -46,14 +45,15 @@ impl Endpoint {
         }
     }
 
-    /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason. Ready when the
+    /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason, text, bytes or a
+    /// code. Ready when the
     /// kernel has the packets and the sockets are closed. Undelivered data is lost. The endpoint accepts no
     /// new associations, as after [`close`](Self::close), and a pending `close` ends.
     ///
     /// For a program that must end at once. Each peer gets one packet; a peer whose packet is lost detects
     /// the end by its idle timeout ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
-    pub async fn abort(&self, reason: impl Into<Bytes>) {
-        let reason = AbortReason(reason.into());
+    pub async fn abort(&self, reason: impl Into<AbortReason>) {
+        let reason = reason.into();
         self.shards().each(|state| {
             let now = state.now();
             state.abort_all(now, &reason);

@@ -8,8 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr};
+use msctp_proto::{DatagramOutcome, Handle, PathAddr, TraceEvent};
 use msctp_udp::{
     Batch, Change, Datagram, EcnCodepoint, Fragment, IcmpError, IcmpKind, InterfaceWatch, Outgoing, Socket,
     SocketOptions, UDP_HEADER,
@@ -21,6 +20,7 @@ use crate::binding::{SocketChange, bind_reported};
 use crate::forward::Forwarded;
 use crate::log;
 use crate::mobile::{Follower, Step, begins_with_one_of};
+use crate::options::TraceSink;
 use crate::outbox::{Item, Outbox};
 use crate::panics::contain;
 use crate::shards::Shards;
@@ -86,6 +86,9 @@ pub(crate) struct Driver {
     watch: Option<InterfaceWatch>,
     batch: Batch,
     outbox: Outbox,
+    trace: Option<TraceSink>,
+    /// The trace that the sink gets next. Empty between calls.
+    traced: Vec<(u64, TraceEvent)>,
     timer: Pin<Box<Sleep>>,
     deadline: Option<Time>,
     /// True if `State::flushed` must be set when the kernel has every packet.
@@ -104,7 +107,10 @@ impl Driver {
     ) -> Self {
         let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
         let now = tokio::time::Instant::now();
-        let outbox = Outbox { offload: shared.lock().offload, ..Outbox::default() };
+        let (offload, trace) = {
+            let state = shared.lock();
+            (state.offload, state.trace.clone())
+        };
         let others = if shared.place.of > 1 { shared.place.of } else { 0 };
         Self {
             shared,
@@ -115,7 +121,9 @@ impl Driver {
             removed: BTreeSet::new(),
             watch,
             batch: Batch::default(),
-            outbox,
+            outbox: Outbox { offload, ..Outbox::default() },
+            trace,
+            traced: Vec::new(),
             timer: Box::pin(tokio::time::sleep_until(now)),
             deadline: None,
             report_flush: false,
@@ -284,11 +292,12 @@ impl Driver {
         match change {
             Change::Up(address) if !address.link_local && !self.has_address(address.ip) => {
                 let Some(any) = wildcard(&address.ip) else { return };
-                let port = if any.port() == 0 { later.udp_port } else { any.port() };
+                let port = if any.port() == 0 { later.udp_port() } else { any.port() };
                 let at = SocketAddr::new(address.ip, port);
                 // If another program has the port there, the address is not used.
                 let group = Socket::bind_group(at, &SocketOptions::default(), &self.shards.dispatch);
                 for (shard, socket) in self.shards.iter().zip(group.unwrap_or_default()) {
+                    later.note_port(socket.local().port());
                     shard.lock().open_socket(socket);
                 }
             }
@@ -450,6 +459,15 @@ impl Driver {
         })
     }
 
+    /// Passes the trace to the sink, without the lock: the sink may call the endpoint.
+    fn report_trace(&mut self) {
+        let Some(sink) = &self.trace else { return };
+        std::mem::swap(&mut self.shared.lock().traced, &mut self.traced);
+        for (association, event) in self.traced.drain(..) {
+            sink.report(association, &event);
+        }
+    }
+
     /// Marks this shard as finished. Returns whether all shards are: until then, its sockets may receive
     /// packets of other shards.
     fn finish(&mut self) -> bool {
@@ -465,13 +483,14 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         let now = state.now();
-        state.abort_all(now, &AbortReason(Bytes::from_static(RUNTIME_ENDED)));
+        state.abort_all(now, &RUNTIME_ENDED.into());
         drain(&mut state, now, None, &mut self.outbox);
+        state.collect_trace();
+        drop(state);
         // The sink may be what failed: a second panic would end the program.
         if !std::thread::panicking() {
-            state.report_trace();
+            self.report_trace();
         }
-        drop(state);
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
             // The kernel accepts it now, or it is lost: nothing retries it.
@@ -497,6 +516,7 @@ impl Future for Driver {
             let share = set_ups.min(if received { SET_UPS_BESIDE_PACKETS } else { SET_UPS_OF_ROUND });
             let mut left = share;
             let busy = driver.work(cx, &mut left);
+            driver.report_trace();
             set_ups -= share - left;
             let mut again = driver.flush(cx);
             if busy.is_none() && driver.finish() {
@@ -523,7 +543,7 @@ impl Drop for Driver {
             for shard in self.shards.others(self.shared.place) {
                 let mut state = shard.lock();
                 let now = state.now();
-                state.abort_all(now, &AbortReason(Bytes::from_static(SHARD_FAILED)));
+                state.abort_all(now, &SHARD_FAILED.into());
             }
         }
         self.finish();
@@ -616,7 +636,7 @@ fn settle(state: &mut State, now: Time, set_ups: &mut u32, outbox: &mut Outbox) 
     // Events can cause calls, and calls packets and events.
     loop {
         drain(state, now, None, outbox);
-        state.report_trace();
+        state.collect_trace();
         let mut any = false;
         state.take_events(|state, handle, event| {
             any = true;

@@ -4,8 +4,10 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
 use msctp_udp::{Dispatch, Socket};
@@ -74,11 +76,8 @@ impl Endpoint {
     /// # Errors
     ///
     /// An address or option is invalid or unavailable. `except` or [`Mobility::only`](crate::Mobility) names
-    /// interfaces for a wildcard, and the system does not list them.
-    ///
-    /// # Panics
-    ///
-    /// The runtime's I/O or time driver is off: tokio offers no way to ask before.
+    /// interfaces for a wildcard, and the system does not list them. There is no runtime here, or its I/O or
+    /// time driver is off, of which tokio also prints a panic's message ([`BindError::NoRuntime`]).
     pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
         check_not_zero("backlog", options.backlog, "association")?;
         #[cfg(feature = "tls")]
@@ -97,14 +96,23 @@ impl Endpoint {
     /// Binds the sockets. Returns the endpoint and the tasks of its shards.
     pub(crate) fn open(options: &EndpointOptions) -> Result<(Self, Vec<Driver>), BindError> {
         let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        if !has_timers() || !msctp_udp::has_io_driver() {
+            return Err(BindError::NoRuntime);
+        }
+        let options = &options.with_both_families();
         let mut known = Known::ask();
         known.check(options)?;
         let [a, b, c, d, ..] = seed()?;
         let dispatch = Dispatch::new(options.shards, u32::from_ne_bytes([a, b, c, d]));
         let mut sockets = bind_all(options, known.host.as_deref(), &dispatch)?;
         let first = sockets[0].first().map(|socket| socket.local().port());
-        let later = Later::new(options, first.ok_or(BindError::NoAddress)?);
         let follows = options.mobility.is_some();
+        let later = Later::new(options, first);
+        // A wildcard waits for addresses, if something reports them.
+        let waits = !later.wildcards.is_empty() && (known.watch.is_some() || follows);
+        if first.is_none() && !waits {
+            return Err(BindError::NoAddress);
+        }
         let mut watch = known.watch.take().filter(|_| follows || !later.wildcards.is_empty());
         let host = Host::new(known.host.as_deref().unwrap_or_default(), &options.bind);
         let all = shards_of(options, &sockets, &host)?;
@@ -125,7 +133,8 @@ impl Endpoint {
     }
 
     /// Returns the local addresses with the UDP ports of their sockets. An unspecified address is that of a
-    /// socket for which the kernel chooses the address of each association.
+    /// socket for which the kernel chooses the address of each association. Empty while a wildcard waits for
+    /// its first address.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.shards().first().lock().locals.clone()
     }
@@ -332,6 +341,11 @@ fn check_shards(options: &EndpointOptions) -> Result<(), ConfigError> {
     }
 }
 
+/// Returns whether the current runtime has its time driver. Tokio says so only by a panic.
+fn has_timers() -> bool {
+    catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
+}
+
 fn seed() -> Result<[u8; 32], BindError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
@@ -394,6 +408,9 @@ fn begin_at(
     if peer.udp_port == 0 {
         return Err(ConnectError::NoUdpPort);
     }
+    if let Some(address) = peer.addresses.iter().find(|address| !msctp_proto::is_endpoint(address)) {
+        return Err(ConnectError::NotUnicast(*address));
+    }
     if state.locals.is_empty() {
         return Err(ConnectError::NoNetwork);
     }
@@ -401,7 +418,14 @@ fn begin_at(
     let mut addresses = state.sources(chosen);
     let fixed = peer.from.is_some() && state.follower.is_none();
     if let Some(from) = peer.from {
+        let Some(&named) = from.first() else {
+            let want = "at least one address, or None".to_owned();
+            return Err(ConfigError { field: "peer.from", value: "[]".to_owned(), want }.into());
+        };
         addresses = from.into_iter().filter(|address| state.socket_of(*address).is_some()).collect();
+        if addresses.is_empty() {
+            return Err(ConnectError::NoSocket(named));
+        }
     }
     addresses.retain(reaches);
     if state.one_by_one {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use msctp_proto::{ConfigError, LossReason, ReconfigOutcome, UnknownScheduler};
 
@@ -14,11 +14,12 @@ pub enum BindError {
     /// A local address cannot be used.
     #[error(transparent)]
     Socket(#[from] msctp_udp::SocketError),
-    /// No address to bind to was named, or this host has none of that family.
+    /// No address to bind to was named, or this host has none of that family and nothing would report one.
     #[error("no local address to use: name one of this host's")]
     NoAddress,
-    /// Called outside a tokio runtime, which the endpoint's task needs.
-    #[error("no tokio runtime here: create the endpoint within one")]
+    /// Called outside a tokio runtime, which the endpoint's task needs, or within one whose I/O or time
+    /// driver is off.
+    #[error("no tokio runtime with I/O and time here: bind within one, built with Builder::enable_all")]
     NoRuntime,
     /// An option of the endpoint cannot be used.
     #[error(transparent)]
@@ -41,9 +42,17 @@ pub enum ConnectError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// No socket of this endpoint has an address of the peer's family, or only loopback addresses and the
-    /// peer is elsewhere.
-    #[error("no local address reaches {0}: bind one of its family, on a network")]
+    /// peer is elsewhere, or none and the peer is at this host.
+    #[error("no local address reaches {0}: bind one of its family, {at}", at = where_to_bind(.0.ip()))]
     NoLocalAddress(SocketAddr),
+    /// An address of the peer is a multicast, broadcast or unspecified one, or an IPv4-mapped IPv6 address.
+    #[error("{0} cannot be the address of a peer: want {want}", want = unicast(*.0))]
+    NotUnicast(IpAddr),
+    /// The endpoint has no socket at the addresses that [`Peer::from`](crate::Peer) names; this is the first.
+    #[error(
+        "no socket at {0} (Peer::from): name addresses of Endpoint::local_addresses, or bind the endpoint to it"
+    )]
+    NoSocket(IpAddr),
     /// There is no network now: every interface that the endpoint may use is down or has no address, or the
     /// kernel has no route to the peer. A mobile endpoint, or one with a wildcard address, uses new addresses
     /// as they appear; try again later.
@@ -145,9 +154,13 @@ pub enum Refusal {
     NoListener,
     /// The peer has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
-    /// The application or listener refused the association, with a reason that may be empty (RFC 9260
-    /// §3.3.10.12).
-    Application(String),
+    /// The application or listener refused the association (RFC 9260 §3.3.10.12).
+    Application {
+        /// The application's code, if it gave one ([`AbortReason`](crate::AbortReason)).
+        code: Option<u32>,
+        /// The reason, which may be empty.
+        reason: String,
+    },
     /// The peer does not accept this end's key or certificate, in its words.
     Key(String),
     /// The peer does not accept the one-time code, or wants one or none, in its words.
@@ -175,7 +188,7 @@ pub(crate) mod code_reasons {
 }
 
 impl Refusal {
-    fn of(cause: Option<u16>, reason: &[u8]) -> Self {
+    fn of(cause: Option<u16>, code: Option<u32>, reason: &[u8]) -> Self {
         match cause {
             None => Self::NoListener,
             Some(4) => Self::OutOfResource,
@@ -184,7 +197,7 @@ impl Refusal {
                 match &*reason {
                     text if key_reasons::ALL.contains(&text) => Self::Key(reason),
                     text if code_reasons::ALL.contains(&text) => Self::Code(reason),
-                    _ => Self::Application(reason),
+                    _ => Self::Application { code, reason },
                 }
             }
             Some(cause) => Self::Cause(cause),
@@ -197,8 +210,14 @@ impl fmt::Display for Refusal {
         match self {
             Self::NoListener => f.write_str("nobody listens at that SCTP port"),
             Self::OutOfResource => f.write_str("it has no room for another one (cause 4)"),
-            Self::Application(reason) if reason.is_empty() => f.write_str("its application gives no reason"),
-            Self::Application(reason) | Self::Key(reason) | Self::Code(reason) => f.write_str(reason),
+            Self::Application { code: Some(code), reason } if reason.is_empty() => {
+                write!(f, "its application gives the code {code}")
+            }
+            Self::Application { reason, .. } if reason.is_empty() => {
+                f.write_str("its application gives no reason")
+            }
+            Self::Application { code, reason } => write!(f, "{reason}{}", code_text(*code)),
+            Self::Key(reason) | Self::Code(reason) => f.write_str(reason),
             Self::Cause(cause) => write!(f, "error cause {cause} (RFC 9260 §3.3.10)"),
         }
     }
@@ -216,20 +235,22 @@ pub enum AssociationError {
     #[error("{}", words(.0))]
     Lost(LossReason),
     /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
-    /// same addresses and ports. Returned once to each reader, between the messages before and after the
-    /// restart, and by [`flush`](crate::Association::flush) if the restart discarded messages.
+    /// same addresses and ports. Returned by [`flush`](crate::Association::flush) and
+    /// [`shutdown`](crate::Association::shutdown) if sent messages were discarded, once by each handle, and
+    /// by every [`Stream`](crate::Stream) from before the restart.
     ///
     /// The association continues with the restarted peer, every stream from its beginning. Messages that were
-    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed). Continue to read if
-    /// the application's protocol can restart at this point without earlier state of the peer. Otherwise call
+    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed).
+    /// [`recv`](crate::Association::recv) continues, and [`restarts`](crate::Association::restarts) says what
+    /// came after the restart. If the application's protocol cannot begin anew, call
     /// [`abort`](crate::Association::abort); the peer then connects again.
     ///
     /// A peer restarts an association if it connects from the same SCTP port
     /// ([`Peer::local_port`](crate::Peer)). From a random port, the default, its new association comes
-    /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout. Without
-    /// shared keys anyone who receives packets at the peer's address can restart it;
-    /// `AuthConfig::accept_restarts` set to false refuses restarts.
-    #[error("the peer restarted the association: continue to read from the new one, or abort it")]
+    /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout.
+    #[error(
+        "the peer restarted the association: what it had not acknowledged is lost, and its streams have ended"
+    )]
     Restarted,
     /// A message on this stream is larger than `Association::MAX_MESSAGE`, alone or
     /// together with others that have arrived in part. Returned once by [`recv`](crate::Association::recv)
@@ -393,7 +414,7 @@ pub enum CallError {
         "no socket at {0}: bind the endpoint to it (EndpointOptions::bind), or follow the host's interfaces \
          (EndpointOptions::mobile)"
     )]
-    NoSocket(std::net::IpAddr),
+    NoSocket(IpAddr),
     /// There is no stream scheduler of this name.
     #[error(transparent)]
     Scheduler(#[from] UnknownScheduler),
@@ -403,6 +424,19 @@ pub enum CallError {
     /// The association has ended.
     #[error(transparent)]
     Association(#[from] AssociationError),
+}
+
+/// Completes "bind an address of the peer's family": where that is.
+fn where_to_bind(peer: IpAddr) -> &'static str {
+    if peer.is_loopback() { "on loopback" } else { "on a network" }
+}
+
+/// Completes "want": the addresses that peers can have.
+fn unicast(not: IpAddr) -> String {
+    match not.to_canonical() {
+        IpAddr::V4(ip) if not.is_ipv6() => format!("{ip}, without the prefix of IPv6"),
+        _ => "a unicast address".to_owned(),
+    }
 }
 
 /// Describes a loss in words.
@@ -429,8 +463,9 @@ fn words(reason: &LossReason) -> String {
         }
         LossReason::EarlierVersion => "the peer has an earlier version of msctp: update it".to_owned(),
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
-        LossReason::PeerAborted { cause, reason } => {
+        LossReason::PeerAborted { cause, code, reason } => {
             let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
+            let cause = if code.is_some() { code_text(*code) } else { cause };
             format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
         }
         LossReason::Aborted => "aborted by this end".to_owned(),
@@ -458,8 +493,8 @@ impl ConnectError {
             }
             #[cfg(feature = "tls")]
             AssociationError::Security(error) => Self::Security(error),
-            AssociationError::Lost(LossReason::PeerAborted { cause, reason }) => {
-                Self::Refused(Refusal::of(cause, &reason))
+            AssociationError::Lost(LossReason::PeerAborted { cause, code, reason }) => {
+                Self::Refused(Refusal::of(cause, code, &reason))
             }
             AssociationError::Lost(LossReason::PortUnreachable { address }) => {
                 Self::PortUnreachable(SocketAddr::new(address, udp_port))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use msctp_protection::{Direction, End};
 use msctp_proto::{Association, CallError, ConfigError, KeyAgreement, Protection};
-use msctp_security::{Agreed, Error, KeyManager, METHOD_FALSE_START, Output, Peer};
+use msctp_security::{Agreed, Error, KeyManager, METHOD_FALSE_START, Output, PeerIdentity};
 use msctp_units::{Span, Time};
 
 use crate::error::AssociationError;
@@ -24,7 +24,7 @@ pub(crate) struct Keys {
     pub(crate) manager: Option<KeyManager>,
     /// The agreement with which the manager was created.
     agreement: Option<KeyAgreement>,
-    peer: Option<Arc<Peer>>,
+    peer: Option<Arc<PeerIdentity>>,
     /// True if user data may be sent, with False Start before the peer has confirmed the keys.
     may_send: bool,
     /// True if the application takes the association as soon as data may be sent.
@@ -89,7 +89,7 @@ impl Keys {
         self.opened = true;
     }
 
-    pub(crate) const fn peer(&self) -> Option<&Arc<Peer>> {
+    pub(crate) const fn peer(&self) -> Option<&Arc<PeerIdentity>> {
         self.peer.as_ref()
     }
 

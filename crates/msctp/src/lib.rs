@@ -240,11 +240,11 @@ pub mod protection {
 #[cfg(feature = "tls")]
 pub mod security {
     pub use crate::tls::{PeerProtection, Rejected, Rejection, Tls};
-    /// The rustls types for configurations with certificates of a CA ([`Config::new`]).
+    /// The rustls types for configurations with certificates of a CA ([`TlsConfig::new`]).
     pub use ::msctp_security::rustls;
     pub use msctp_security::{
-        AnyPeer, CheckPeer, Code, CodeError, Config, ConfigError, Error, Fault, Fingerprint,
-        FingerprintError, Identity, IdentityError, Peer, Pinned, Refused, Rekey,
+        AnyPeer, CheckPeer, Code, CodeError, Error, Fault, Fingerprint, FingerprintError, Identity,
+        IdentityError, PeerIdentity, Pinned, Refused, Rekey, TlsConfig, TlsConfigError,
     };
 
     /// Returns ring's cryptography for TLS.
@@ -266,12 +266,12 @@ pub use msctp_proto::CallError as CallRefusal;
 /// The core's reason for rejecting a message ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
-    Abandoned, AbandonedCount, AddressError, AddressRequest, Agreed, AssociationState, AssociationStats,
-    AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT, EcnStats,
-    EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves,
-    OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse, Pmtu,
-    PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey,
-    SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind,
+    Abandoned, AbandonedCount, AbortReason, AddressError, AddressRequest, Agreed, AssociationState,
+    AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT,
+    EcnStats, EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery,
+    Message, Moves, OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse,
+    Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure,
+    SharedKey, SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind,
     UnknownScheduler, Verdicts,
 };
 pub use msctp_udp::SocketError;

@@ -22,7 +22,8 @@ pub struct Mobility {
     /// Prefixes of interface names, the best first; other interfaces come last and rank equally. By default
     /// wired (`en`, `eth`), then WLAN (`wl`).
     pub prefer: Vec<String>,
-    /// Uses only interfaces whose names begin with one of these prefixes; empty, the default: all.
+    /// Uses only interfaces whose names begin with one of these prefixes, and loopback only if it is among
+    /// them; empty, the default: all.
     pub only: Vec<String>,
     /// Time to measure a working new path before data moves to it, if the old one still works. `None`, the
     /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer sends the
@@ -38,7 +39,8 @@ pub struct Mobility {
     /// Data in flight there, in both directions, is then retransmitted at once. A longer time avoids the
     /// exchange for short outages.
     pub delete_after: Duration,
-    /// Uses loopback addresses. False.
+    /// Follows loopback addresses too, whatever `only` says. False: a wildcard has those that exist at first,
+    /// if `only` is empty.
     pub loopback: bool,
     /// Whether a NAT is between this host and the peer. Default: [`Translation::Auto`].
     pub translation: Translation,

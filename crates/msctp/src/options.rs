@@ -1,12 +1,12 @@
 //! [`EndpointOptions`], and [`Peer`]: the remote end of a new association.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig, TraceEvent};
-use msctp_udp::UDP_HEADER;
+use msctp_udp::{LocalAddress, UDP_HEADER};
 use msctp_units::Span;
 
 use crate::mobile::{Mobility, begins_with_one_of};
@@ -18,14 +18,16 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
-    /// address of its family on the host, and on Linux also those that appear later, which new associations
-    /// use. `[::]` covers IPv6 only: name `0.0.0.0` too for both. Where the system does not list its
-    /// addresses, the kernel chooses one for each association. In clear, a peer is shown only those of the
-    /// scope that is called: loopback, private or global. Port 0 chooses a free one, the same for all
-    /// addresses if possible (RFC 6951 §5.1).
+    /// address of the host, and on Linux also those that appear later, which new associations use; there may
+    /// be none at first. `0.0.0.0` covers IPv4, and `[::]` both families: IPv4 is left out if the system has
+    /// none. For IPv6 alone, name the addresses. Where the system does not list its addresses, the kernel
+    /// chooses one for each association. In clear, a peer is shown only those of the scope that is called:
+    /// loopback, private or global. Port 0 chooses a free one, the same for all addresses if possible
+    /// (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Interfaces that are never used, by the prefixes of their names. An example is a tunnel over this
-    /// endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
+    /// Interfaces that are never used, by the prefixes of their names; loopback is one. An example is a
+    /// tunnel over this endpoint's associations. Does not apply to addresses that `bind` names. Default:
+    /// none.
     pub except: Vec<String>,
     /// Moves associations as the host's interfaces change. `None`: each association keeps its first
     /// addresses.
@@ -96,10 +98,22 @@ impl EndpointOptions {
         self
     }
 
-    /// Returns whether the interface of this name may be used.
-    pub(crate) fn follows(&self, interface: &str) -> bool {
-        !begins_with_one_of(interface, &self.except)
-            && self.mobility.as_ref().is_none_or(|mobility| mobility.follows(interface))
+    /// Returns the options with `0.0.0.0` beside `[::]`, which stands for both families.
+    pub(crate) fn with_both_families(&self) -> Self {
+        let (v4, v6) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
+        let has_v4 = self.bind.iter().any(|address| address.ip() == v4);
+        let both = self.bind.iter().flat_map(|&address| {
+            let other = (address.ip() == v6 && !has_v4).then(|| SocketAddr::new(v4, address.port()));
+            std::iter::once(address).chain(other)
+        });
+        Self { bind: both.collect(), ..self.clone() }
+    }
+
+    /// Returns whether a wildcard stands for this address, by its interface.
+    pub(crate) fn follows(&self, local: &LocalAddress) -> bool {
+        let followed =
+            |mobility: &Mobility| mobility.follows(&local.interface) || local.loopback && mobility.loopback;
+        !begins_with_one_of(&local.interface, &self.except) && self.mobility.as_ref().is_none_or(followed)
     }
 
     /// Passes the trace of every association to a function as it is recorded. The crate `msctp-qlog` writes
@@ -135,7 +149,8 @@ type Report = dyn Fn(u64, &TraceEvent) + Send + Sync;
 
 impl TraceSink {
     /// Creates a sink. The endpoint's task calls `sink` with the association's number and an event, in the
-    /// order of time. It must neither block nor call the endpoint. The numbers are not reused. Times are
+    /// order of time. It may call the endpoint and its associations, of which a handle in it keeps them
+    /// alive, and must not block, which would hold up all of them. The numbers are not reused. Times are
     /// those of [`Endpoint::now`](crate::Endpoint::now). With several [`shards`](EndpointOptions::shards)
     /// their tasks may call `sink` at the same time, each for its own associations.
     pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
@@ -165,8 +180,8 @@ pub struct Peer {
     pub port: u16,
     /// The local SCTP port; `None` chooses a random free one.
     pub local_port: Option<u16>,
-    /// The local addresses to begin with, among those that the endpoint has sockets for. The first is the
-    /// primary's. `None`: all that reach the peer. Add others later with
+    /// The local addresses to begin with, at least one of which the endpoint has a socket for. The first is
+    /// the primary's. `None`: all that reach the peer. Add others later with
     /// [`Association::add_local_address`](crate::Association::add_local_address).
     pub from: Option<Vec<IpAddr>>,
 }

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use msctp_proto::{AbortReason, Event, LossReason};
+use msctp_proto::{Event, LossReason};
 
 use crate::outbox::Outbox;
 use crate::state::State;
@@ -42,7 +42,7 @@ impl State {
         let now = self.now();
         // It may panic again.
         let last_words = catch_unwind(AssertUnwindSafe(|| {
-            association.abort(now, &AbortReason(REASON.into()));
+            association.abort(now, &REASON.into());
             let start = outbox.bytes.len();
             if let Some(transmit) = association.poll_transmit(now, &mut outbox.bytes)
                 && let Some(port) = transmit.udp_port

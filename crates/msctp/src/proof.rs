@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use msctp_proto::{AbortReason, Event, Handle, LossReason, RefusalReason};
+use msctp_proto::{Event, Handle, LossReason, RefusalReason};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
@@ -187,7 +187,7 @@ impl State {
                 }
                 self.keys_at.insert((timer, handle));
             } else {
-                association.abort(now, &AbortReason(reason.into()));
+                association.abort(now, &reason.into());
             }
         }
         if let (true, Some(remote), Some(listener)) = (set_up, remote, self.listeners.get(&port)) {
@@ -238,7 +238,7 @@ impl State {
         if let Some(association) = self.core.association_mut(handle).filter(|_| in_clear)
             && association.key_agreement().is_some_and(|agreement| is_tls(agreement.method))
         {
-            association.abort(now, &AbortReason("the association is in clear: set another one up".into()));
+            association.abort(now, &"the association is in clear: set another one up".into());
         }
         self.note_key_message(now, handle);
     }
@@ -263,7 +263,7 @@ impl State {
                 if let (Some(reason), Some(association)) =
                     (keys.abort.take(), self.core.association_mut(handle))
                 {
-                    association.abort(now, &AbortReason(reason.into()));
+                    association.abort(now, &reason.into());
                 }
             }
             self.advance_keys(now, handle);

@@ -6,8 +6,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use msctp_proto::Agreed;
+use msctp_proto::{AbortReason, Agreed};
 
 use crate::association::Association;
 use crate::error::ConnectError;
@@ -136,7 +135,7 @@ impl Incoming {
     /// Returns the peer's key and certificates, as TLS authenticated them, or `None` without TLS
     /// ([`Tls`](crate::security::Tls)).
     #[cfg(feature = "tls")]
-    pub fn peer_identity(&self) -> Option<std::sync::Arc<msctp_security::Peer>> {
+    pub fn peer_identity(&self) -> Option<std::sync::Arc<msctp_security::PeerIdentity>> {
         self.look(Association::peer_identity)
     }
 
@@ -147,8 +146,8 @@ impl Incoming {
     }
 
     /// Refuses the association: the peer gets an ABORT with this reason (RFC 9260 §3.3.10.12), which may be
-    /// empty.
-    pub fn refuse(mut self, reason: impl Into<Bytes>) {
+    /// empty: text, bytes or a code.
+    pub fn refuse(mut self, reason: impl Into<AbortReason>) {
         if let Some(association) = self.association.take() {
             association.abort(reason);
         }
@@ -157,7 +156,7 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        self.look(|association| association.abort(Bytes::new()));
+        self.look(|association| association.abort(AbortReason::default()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Slot`]: what this crate keeps of an association, beside the core.
 
-use msctp_proto::{Association, AssociationStats, Event, Message, PathStats};
+use msctp_proto::{Association, AssociationStats, Event, Message, PathStats, Restarted};
 use msctp_units::Time;
 
 use crate::error::AssociationError;
@@ -74,6 +74,8 @@ pub(crate) struct Slot {
     discarded: bool,
     /// Number of restarts of the peer that discarded sent messages.
     pub(crate) losing_restarts: u32,
+    /// Number of restarts of the peer that readers have reached, behind all that came before.
+    pub(crate) restarts: u32,
     /// Outstanding changes of addresses; `None` until the endpoint follows its interfaces.
     pub(crate) moves: Option<Box<Moves>>,
     /// Time at which the association came up, and its moves.
@@ -103,6 +105,7 @@ impl Slot {
             is_full: false,
             discarded: false,
             losing_restarts: 0,
+            restarts: 0,
             moves: None,
             record: Record::default(),
             log: Log::none(),
@@ -175,6 +178,25 @@ impl Slot {
         }
     }
 
+    /// Records that a reader goes on with what came after a restart of the peer.
+    fn pass_restart(&mut self) {
+        self.restarts += 1;
+        // The rest of what had arrived in part never comes.
+        self.parts = None;
+    }
+
+    /// Returns the next stream of this parity that nobody has taken and that the peer has sent on or ended.
+    pub(crate) fn next_stream(&mut self, association: &mut Association, parity: u16) -> Option<u16> {
+        loop {
+            let numbers = &self.numbers;
+            let wanted = |stream| stream % 2 == parity && !numbers.is_used(stream);
+            match association.next_stream(wanted) {
+                Ok(next) => return next,
+                Err(Restarted) => self.pass_restart(),
+            }
+        }
+    }
+
     /// Takes the next message of a stream without a handle, `whole` or in parts. Returns also whether
     /// anything was taken from the core.
     pub(crate) fn next_message(
@@ -187,9 +209,9 @@ impl Slot {
             let message = match association.recv() {
                 Ok(Some(message)) => message,
                 Ok(None) => return (Ok(None), consumed),
-                Err(_) => {
-                    self.parts = None;
-                    return (Err(AssociationError::Restarted), consumed);
+                Err(Restarted) => {
+                    self.pass_restart();
+                    continue;
                 }
             };
             consumed = true;

@@ -46,13 +46,14 @@ impl Endpoint {
     pub fn add_socket(&self, socket: UdpSocket) -> Result<SocketAddr, BindError> {
         let _inside = self.shards().runtime.enter();
         let unknown = SocketAddr::from(([0; 4], 0));
-        let clone = |_| socket.try_clone().map_err(|source| SocketError::Io { address: unknown, source });
+        let clone = |_| socket.try_clone().map_err(|error| SocketError::Io { address: unknown, error });
         // Every shard sends through it. One that receives for another passes the packet on.
         let copies = (1..self.shards().dispatch.sockets()).map(clone).collect::<Result<Vec<_>, _>>()?;
         let all = std::iter::once(socket).chain(copies).map(Socket::adopt);
         let all = all.collect::<Result<Vec<_>, _>>()?;
         let local = all[0].local();
         self.enter(local, all)?;
+        self.shards().later.note_port(local.port());
         Ok(local)
     }
 
@@ -76,7 +77,7 @@ impl Endpoint {
             (state.socket_of(ip), device.map(|local| local.interface.clone()))
         };
         if let Some(local) = known {
-            check_local(ip).map_err(|source| SocketError::Io { address: local, source })?;
+            check_local(ip).map_err(|error| SocketError::Io { address: local, error })?;
             self.enter(local, Vec::new())?;
             return Ok(local);
         }

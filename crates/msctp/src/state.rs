@@ -1,13 +1,16 @@
 //! [`State`]: shared by the handles of a shard's associations and its task, behind one lock. The lock is
 //! never held across a wait or a system call on a socket.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use msctp_proto::{
     AbortReason, AssociationState, Config, Endpoint as Core, Event, Handle, LocalAddrs, LossReason,
+    TraceEvent,
 };
 use msctp_schemes::Anticipate;
 use msctp_units::{Span, Time};
@@ -51,7 +54,9 @@ pub(crate) struct State {
     pub(crate) offload: bool,
     pub(crate) idle_timeout: Option<Span>,
     pub(crate) connect_timeout: Option<Span>,
-    trace: Option<TraceSink>,
+    pub(crate) trace: Option<TraceSink>,
+    /// The trace that the sink has not got, with the numbers of the associations.
+    pub(crate) traced: Vec<(u64, TraceEvent)>,
     backlog: usize,
     /// Associations whose peers have not proved their keys.
     pub(crate) unproven: Unproven,
@@ -148,6 +153,7 @@ impl Shared {
             idle_timeout: options.idle_timeout.map(Span::from),
             connect_timeout: options.connect_timeout.map(Span::from),
             trace: options.trace.clone(),
+            traced: Vec::new(),
             backlog: options.backlog,
             unproven: Unproven::new(place, unproven),
             #[cfg(feature = "tls")]
@@ -193,8 +199,49 @@ impl Shared {
     }
 
     /// Locks the state, even after a panic under the lock, so that the associations can still end gracefully.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Panics
+    ///
+    /// This thread holds the lock of a shard: code of the application that an association calls has called an
+    /// endpoint or an association, and would wait for itself.
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        assert!(!LOCKED.get(), "{CALLS_BACK}");
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        LOCKED.set(true);
+        Locked(state)
+    }
+}
+
+/// Why code that an association calls may not call it, or another.
+const CALLS_BACK: &str = "a controller, a handover policy or a check of a peer called an endpoint or an \
+                          association, which waits for it: have a task of its own make the call";
+
+thread_local! {
+    /// True while this thread holds the lock of a shard. It never holds two.
+    static LOCKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The state of a shard, whose lock this thread holds.
+#[derive(Debug)]
+pub(crate) struct Locked<'a>(MutexGuard<'a, State>);
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        LOCKED.set(false);
     }
 }
 
@@ -288,7 +335,7 @@ impl State {
     fn abort_unproven(&mut self, now: Time, handle: Handle, why: &'static str) {
         self.forget_unproven(handle, false);
         if let Some(association) = self.core.association_mut(handle) {
-            association.abort(now, &AbortReason(why.into()));
+            association.abort(now, &why.into());
         }
     }
 
@@ -330,7 +377,7 @@ impl State {
         if let Some(reason) = refusal {
             let now = self.now();
             if let Some(association) = self.core.association_mut(handle) {
-                association.abort(now, &AbortReason(reason.into()));
+                association.abort(now, &reason.into());
             }
         }
     }
@@ -473,14 +520,17 @@ impl State {
         }
     }
 
-    /// Reports the core's trace, in the order of time. Call it when the core has nothing more to send.
-    pub(crate) fn report_trace(&mut self) {
-        let Some(sink) = &self.trace else { return };
-        let mut events: Vec<_> = std::iter::from_fn(|| self.core.poll_trace()).collect();
-        events.sort_by_key(|(_, event)| event.at);
-        for (handle, event) in &events {
-            sink.report(self.place.number(*handle), event);
+    /// Takes the core's trace for the sink, in the order of time. Call it when the core has nothing more to
+    /// send.
+    pub(crate) fn collect_trace(&mut self) {
+        if self.trace.is_none() {
+            return;
         }
+        let before = self.traced.len();
+        while let Some((handle, event)) = self.core.poll_trace() {
+            self.traced.push((self.place.number(handle), event));
+        }
+        self.traced[before..].sort_by_key(|(_, event)| event.at);
     }
 
     /// Forwards the core's events. Call it when the core has nothing more to send.
@@ -643,7 +693,7 @@ impl State {
                 Some(association) if association.state() == AssociationState::Established => {
                     self.time_out_keys(now, handle);
                 }
-                Some(association) => association.abort(now, &AbortReason(SET_UP_GIVEN_UP.into())),
+                Some(association) => association.abort(now, &SET_UP_GIVEN_UP.into()),
                 None => {}
             }
         }

@@ -135,6 +135,9 @@ impl Association {
     /// stream. `None` if the peer has shut down. Takes what [`recv`](Self::recv) would return: use one of the
     /// two. Cancel-safe.
     ///
+    /// After a restart of the peer it returns the streams of the new one
+    /// ([`restarts`](Association::restarts)); reads and writes of earlier ones fail.
+    ///
     /// # Errors
     ///
     /// The association was lost.

@@ -129,14 +129,12 @@ impl Association {
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         let theirs = u16::from(slot.initiator);
-        if let Some(association) = state.core.association_mut(self.handle) {
-            let numbers = &slot.numbers;
-            let next = association.next_stream(|stream| stream % 2 == theirs && !numbers.is_used(stream));
-            if let Some(stream) = next.map_err(|_| AssociationError::Restarted)? {
-                association.claim_stream(stream);
-                slot.numbers.begin(stream, Origin::Accepted);
-                return Poll::Ready(Ok(Some(stream)));
-            }
+        if let Some(association) = state.core.association_mut(self.handle)
+            && let Some(stream) = slot.next_stream(association, theirs)
+        {
+            association.claim_stream(stream);
+            slot.numbers.begin(stream, Origin::Accepted);
+            return Poll::Ready(Ok(Some(stream)));
         }
         if let Some(ended) = slot.phase.ended() {
             return Poll::Ready(ended.map(|()| None));

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use msctp_protection::{Provider, Ring};
 use msctp_proto::{KeyManagement, Protection};
 use msctp_security::rustls::pki_types::ServerName;
-use msctp_security::{CheckPeer, Code, Config, Error, Identity, IdentityError, METHOD, METHOD_FALSE_START};
+use msctp_security::{
+    CheckPeer, Code, Error, Identity, IdentityError, METHOD, METHOD_FALSE_START, TlsConfig,
+};
 use msctp_wire::KeyManagementId;
 use msctp_wire::param::DtlsRoles;
 
@@ -132,7 +134,7 @@ impl fmt::Display for PeerProtection {
 /// The shared inputs of an association's key manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    pub(crate) config: Arc<Config>,
+    pub(crate) config: Arc<TlsConfig>,
     pub(crate) server_name: Option<ServerName<'static>>,
     pub(crate) code: Option<Arc<OneTime>>,
 }
@@ -165,8 +167,8 @@ impl Tls {
     }
 
     /// Authenticates both ends as rustls's configurations say: certificates of a CA
-    /// ([`Config::new`](crate::security::Config::new)).
-    pub fn with_config(config: Config) -> Self {
+    /// ([`TlsConfig::new`](crate::security::TlsConfig::new)).
+    pub fn with_config(config: TlsConfig) -> Self {
         let context = Context { config: Arc::new(config), server_name: None, code: None };
         Self { context, provider: Arc::new(Ring), false_start: true, log: None }
     }

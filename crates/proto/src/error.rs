@@ -71,7 +71,7 @@ pub enum SendError {
         max: usize,
     },
     /// The send buffer is full. [`Event::Writable`](crate::Event::Writable) follows when there is room.
-    #[error("send buffer full: {free} bytes free, message has {len}; try again after Event::Writable")]
+    #[error("send buffer full: {free} bytes free, message has {len}; try again when there is room")]
     BufferFull {
         /// Length of the message in bytes.
         len: usize,
@@ -96,7 +96,3 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the peer restarted the association: the following messages belong to the new one")]
 pub struct Restarted;
-
-/// The reason of an ABORT from this end, sent as a User-Initiated Abort cause (RFC 9260 §3.3.10.12).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AbortReason(pub bytes::Bytes);

@@ -128,7 +128,10 @@ pub enum LossReason {
     PeerAborted {
         /// Code of the first error cause, if any (RFC 9260 §3.3.10).
         cause: Option<u16>,
-        /// Upper layer abort reason of a User-Initiated Abort, else empty.
+        /// The application's code in a User-Initiated Abort, if the peer is msctp and gave one
+        /// ([`AbortReason`](crate::AbortReason)).
+        code: Option<u32>,
+        /// Upper layer abort reason of a User-Initiated Abort without the code, else empty.
         reason: Bytes,
     },
     /// No packet of the peer arrived for this long (`Config::idle_timeout`), in spite of HEARTBEATs.

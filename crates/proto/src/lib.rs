@@ -35,6 +35,7 @@ pub use msctp_units as units;
 /// Packets, chunks and parameters.
 pub use msctp_wire as wire;
 
+mod abort_reason;
 mod addr;
 mod asconf;
 mod association;
@@ -64,6 +65,7 @@ mod tags;
 mod timer_table;
 mod trace;
 
+pub use abort_reason::AbortReason;
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use asconf::AddressRequest;
 pub use association::Association;
@@ -71,7 +73,7 @@ pub use auth::{AuthConfig, AuthEvent, AuthPolicy, HmacAlgorithm, KeyError, MAX_K
 pub use call_error::CallError;
 pub use config::{Config, EndpointConfig, Moves, PathUse};
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason, RefusalReason, RefusedSetUp};
-pub use error::{AbortReason, ConfigError, Restarted, SendError};
+pub use error::{ConfigError, Restarted, SendError};
 pub use event::{Event, LossReason};
 pub use extensions::{Agreed, OfferConfig};
 pub use inbound::{PartialAbort, StreamEnd, StreamItem};
@@ -79,7 +81,7 @@ pub use message::{Message, OutMessage, Reliability, SendFailure, Transmit};
 pub use msctp_wire::param::StreamCode;
 pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
-pub use path::pairing::{MAX_ADDRESSES, can_pair};
+pub use path::pairing::{MAX_ADDRESSES, can_pair, is_endpoint};
 pub use path::{AddressError, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{

@@ -1,4 +1,4 @@
-//! [`Config`]: how the ends of associations authenticate each other, and how often keys are replaced.
+//! [`TlsConfig`]: how the ends of associations authenticate each other, and how often keys are replaced.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Default for Rekey {
 
 /// A rustls configuration cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum TlsConfigError {
     /// The client configuration presents no certificate.
     #[error("the client configuration has no certificate: both ends must be authenticated")]
     NoClientCertificate,
@@ -47,7 +47,7 @@ pub enum ConfigError {
 
 /// How the ends of associations authenticate each other, and when keys are replaced. Associations share it.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct TlsConfig {
     /// TLS configuration of the end with the key management role client.
     pub(crate) client: Arc<ClientConfig>,
     pub(crate) server: Arc<ServerConfig>,
@@ -64,7 +64,7 @@ pub struct Config {
     pub failure_time: Span,
 }
 
-impl Config {
+impl TlsConfig {
     /// Creates the configuration from rustls's. Each end needs both, because either may begin to rekey.
     ///
     /// The client must present a certificate and the server must demand one. An end that only takes the role
@@ -77,16 +77,16 @@ impl Config {
     ///
     /// # Errors
     /// If a configuration contradicts the draft.
-    pub fn new(client: ClientConfig, server: ServerConfig) -> Result<Self, ConfigError> {
+    pub fn new(client: ClientConfig, server: ServerConfig) -> Result<Self, TlsConfigError> {
         if !client.client_auth_cert_resolver.has_certs() {
-            return Err(ConfigError::NoClientCertificate);
+            return Err(TlsConfigError::NoClientCertificate);
         }
         if client.enable_early_data {
-            return Err(ConfigError::EarlyData);
+            return Err(TlsConfigError::EarlyData);
         }
         for (end, provider) in [("client", client.crypto_provider()), ("server", server.crypto_provider())] {
             if !has_suite(provider) {
-                return Err(ConfigError::NoCipherSuite { end });
+                return Err(TlsConfigError::NoCipherSuite { end });
             }
         }
         let mut rekeying_server = client.clone();
@@ -106,7 +106,7 @@ impl Config {
     }
 }
 
-impl Config {
+impl TlsConfig {
     /// Passes the secrets of TLS to `log`. rustls's `KeyLogFile` writes them to the file that the environment
     /// variable `SSLKEYLOGFILE` names.
     pub fn log_secrets(&mut self, log: &Arc<dyn rustls::KeyLog>) {

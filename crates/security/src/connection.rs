@@ -22,7 +22,7 @@ const CHANNEL_BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
 /// A peer that TLS has authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct PeerIdentity {
     /// Hash of the peer's public key.
     pub fingerprint: Fingerprint,
     /// The peer's certificate chain, or its raw public key.
@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// Returns the peer. The handshake must be complete.
-    pub(crate) fn peer(&self) -> Result<Peer, Error> {
+    pub(crate) fn peer(&self) -> Result<PeerIdentity, Error> {
         // §3.1: no earlier version of TLS; another feature of rustls may have brought one.
         if self.tls.protocol_version() != Some(ProtocolVersion::TLSv1_3) {
             return Err(Error::Unsupported(format!("{:?}", self.tls.protocol_version())));
@@ -117,7 +117,7 @@ impl Connection {
         let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
         let mut channel_binding = [0; 32];
         self.tls.export_keying_material(&mut channel_binding[..], CHANNEL_BINDING_LABEL, Some(&[]))?;
-        Ok(Peer { fingerprint: Fingerprint::of(first), certificates, channel_binding })
+        Ok(PeerIdentity { fingerprint: Fingerprint::of(first), certificates, channel_binding })
     }
 
     /// Exports the key material of one direction, from the TLS client or the server

@@ -9,7 +9,7 @@ use rustls::server::{AlwaysResolvesServerRawPublicKeys, ResolvesServerCert};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ServerConfig};
 
-use crate::config::Config;
+use crate::config::TlsConfig;
 use crate::fingerprint::Fingerprint;
 use crate::verify::{CheckPeer, Verifier};
 
@@ -30,7 +30,7 @@ pub enum IdentityError {
 /// The key with which this end authenticates itself, with certificates or as a raw public key.
 ///
 /// It serves keys without a CA. With a CA, create rustls's configurations yourself and pass them to
-/// [`Config::new`].
+/// [`TlsConfig::new`].
 #[derive(Clone, Debug)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
@@ -82,7 +82,7 @@ impl Identity {
     ///
     /// # Errors
     /// If the provider has no cipher suite of TLS 1.3.
-    pub fn config(&self, check: Arc<dyn CheckPeer>) -> Result<Config, IdentityError> {
+    pub fn config(&self, check: Arc<dyn CheckPeer>) -> Result<TlsConfig, IdentityError> {
         let algorithms = self.provider.signature_verification_algorithms;
         let verifier = Arc::new(Verifier { check, algorithms, raw: self.raw });
         let versions = &[&rustls::version::TLS13];
@@ -107,7 +107,7 @@ impl Identity {
             .with_cert_resolver(resolver);
         client.resumption = Resumption::disabled();
         server.send_tls13_tickets = 0;
-        Config::new(client, server).map_err(|error| rustls::Error::General(error.to_string()).into())
+        TlsConfig::new(client, server).map_err(|error| rustls::Error::General(error.to_string()).into())
     }
 }
 

@@ -6,7 +6,7 @@
 //! of the rustls configurations provides the random numbers; their `TimeProvider` provides the date by which
 //! certificates and tickets expire.
 //!
-//! Both ends prove who they are. [`Config::new`] takes rustls's own configurations (certificates of a CA);
+//! Both ends prove who they are. [`TlsConfig::new`] takes rustls's own configurations (certificates of a CA);
 //! [`Identity`] makes them for keys without a CA, whose [`Fingerprint`]s a [`CheckPeer`] accepts or refuses.
 //! A one-time `Code` (feature `code`) authenticates two ends that do not know each other's keys.
 //!
@@ -29,8 +29,8 @@ mod verify;
 
 #[cfg(feature = "code")]
 pub use code::{Code, CodeError};
-pub use config::{Config, ConfigError, Rekey};
-pub use connection::{EXPORTER_LABEL, Peer};
+pub use config::{Rekey, TlsConfig, TlsConfigError};
+pub use connection::{EXPORTER_LABEL, PeerIdentity};
 pub use error::{Error, Fault};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError};

@@ -10,8 +10,8 @@ use msctp_units::{Span, Time};
 use rustls::pki_types::ServerName;
 
 use crate::code::Exchange;
-use crate::config::Config;
-use crate::connection::{Connection, Peer};
+use crate::config::TlsConfig;
+use crate::connection::{Connection, PeerIdentity};
 use crate::error::Error;
 use crate::message::{Body, Hello, Message, epoch_bits, hello};
 
@@ -83,14 +83,14 @@ pub enum Output {
     /// answers.
     FalseStart {
         /// The server, which TLS has authenticated.
-        peer: Arc<Peer>,
+        peer: Arc<PeerIdentity>,
     },
     /// A new epoch protects packets, and user data may be sent.
     Protected {
         /// The epoch.
         epoch: u64,
         /// The peer, which TLS has authenticated.
-        peer: Arc<Peer>,
+        peer: Arc<PeerIdentity>,
     },
     /// The keys could not be replaced, for this reason. Another attempt follows.
     RekeyFailed(Error),
@@ -122,7 +122,7 @@ struct Attempt {
 /// [`poll_timeout`](Self::poll_timeout). After an error send the remaining output, a TLS alert,
 /// and abort the association.
 pub struct KeyManager {
-    config: Arc<Config>,
+    config: Arc<TlsConfig>,
     end: End,
     restart: bool,
     /// True if the client sends with the first keys before the server's *Protection Established*.
@@ -138,7 +138,7 @@ pub struct KeyManager {
     attempt: Option<Attempt>,
     /// The server's completed connection, until the client closes it. By then the client has the new keys.
     closing: Option<Connection>,
-    peer: Option<Arc<Peer>>,
+    peer: Option<Arc<PeerIdentity>>,
     /// Time at which to begin the next handshake.
     rekey_at: Option<Time>,
     /// Time before which another ClientHello of the peer is ignored, because each costs this end a signature.
@@ -158,7 +158,7 @@ impl KeyManager {
     /// # Errors
     /// If rustls cannot begin a handshake.
     pub fn new(
-        config: Arc<Config>,
+        config: Arc<TlsConfig>,
         agreed: Agreed<'_>,
         server_name: Option<ServerName<'static>>,
         now: Time,
@@ -173,7 +173,7 @@ impl KeyManager {
     /// If rustls cannot begin a handshake, or there are no random numbers.
     #[cfg(feature = "code")]
     pub fn with_code(
-        config: Arc<Config>,
+        config: Arc<TlsConfig>,
         agreed: Agreed<'_>,
         server_name: Option<ServerName<'static>>,
         code: &crate::code::Code,
@@ -185,7 +185,7 @@ impl KeyManager {
     }
 
     fn begin(
-        config: Arc<Config>,
+        config: Arc<TlsConfig>,
         agreed: Agreed<'_>,
         server_name: Option<ServerName<'static>>,
         code: Option<Exchange>,

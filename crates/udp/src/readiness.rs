@@ -1,5 +1,22 @@
 //! [`Watched`]: a UDP socket, and the runtime's notifications that it can receive or send.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Returns whether the current tokio runtime has its I/O driver. Tokio says so only by a panic, whose message
+/// a runtime without the driver prints.
+pub fn has_io_driver() -> bool {
+    // Without a socket to ask with, binding says why.
+    let Ok(socket) = std::net::UdpSocket::bind(("0.0.0.0", 0)) else { return true };
+    if socket.set_nonblocking(true).is_err() {
+        return true;
+    }
+    #[cfg(not(unix))]
+    let watched = || all::Watched::new(socket).is_ok();
+    #[cfg(unix)]
+    let watched = || descriptor::Watched::new(socket).is_ok();
+    catch_unwind(AssertUnwindSafe(watched)).unwrap_or(false)
+}
+
 #[cfg(not(unix))]
 pub(crate) use all::{Udp, Watched};
 #[cfg(target_os = "linux")]

@@ -53,12 +53,12 @@ pub enum SocketError {
     #[error("{0}: want a socket that is bound to one address of this host")]
     Unspecified(SocketAddr),
     /// The kernel refused to create, bind or configure the socket.
-    #[error("cannot use {address}: {}", reason(.source))]
+    #[error("cannot use {address}: {}", reason(.error))]
     Io {
         /// The requested address.
         address: SocketAddr,
-        /// The error.
-        source: io::Error,
+        /// The kernel's error, which the message has: it is no `source`.
+        error: io::Error,
     },
 }
 
@@ -165,7 +165,7 @@ impl Socket {
     pub fn bind(address: SocketAddr, options: &SocketOptions) -> Result<Self, SocketError> {
         let socket =
             Self::open(address, options, false).and_then(|socket| Self::of(socket, address, options));
-        socket.map_err(|source| SocketError::Io { address, source })
+        socket.map_err(|error| SocketError::Io { address, error })
     }
 
     /// Takes a bound socket, with the options that it has.
@@ -179,12 +179,12 @@ impl Socket {
     /// As [`bind`](Self::bind).
     pub fn adopt(socket: std::net::UdpSocket) -> Result<Self, SocketError> {
         let unknown = SocketAddr::from(([0; 4], 0));
-        let address = socket.local_addr().map_err(|source| SocketError::Io { address: unknown, source })?;
+        let address = socket.local_addr().map_err(|error| SocketError::Io { address: unknown, error })?;
         if address.ip().is_unspecified() {
             return Err(SocketError::Unspecified(address));
         }
         let adopted = Self::of(socket.into(), address, &SocketOptions::default());
-        adopted.map_err(|source| SocketError::Io { address, source })
+        adopted.map_err(|error| SocketError::Io { address, error })
     }
 
     /// Binds as many sockets to one address as `dispatch` has, and makes the kernel dispatch to them (Linux).
@@ -206,7 +206,7 @@ impl Socket {
         if dispatch.sockets() == 1 {
             return Ok(vec![Self::bind(address, options)?]);
         }
-        Self::open_group(address, options, dispatch).map_err(|source| SocketError::Io { address, source })
+        Self::open_group(address, options, dispatch).map_err(|error| SocketError::Io { address, error })
     }
 
     #[cfg(target_os = "linux")]

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::stage::{Either, Stage, either};
 
 /// Time between reads of the trace, which the association buffers.
-const TRACE: Duration = Duration::from_secs(1);
+const TRACE: Duration = Duration::from_millis(100);
 
 /// RFC 768.
 const UDP_HEADER: u32 = 8;
@@ -296,7 +296,7 @@ async fn hear(end: Rc<SctpEnd>, association: Association) {
     });
 }
 
-/// Reads the trace once a second.
+/// Reads the trace often enough that the association need not drop any.
 async fn trace(end: Rc<SctpEnd>, association: Association) {
     loop {
         tokio::time::sleep(TRACE).await;

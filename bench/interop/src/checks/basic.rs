@@ -181,7 +181,7 @@ fn shutdown_by_peer(world: &mut World) -> Result<(), Stop> {
 
 fn abort(world: &mut World) -> Result<(), Stop> {
     connect_over(world, 1)?;
-    world.call(|association, now| association.abort(now, &AbortReason("enough".into())))?;
+    world.call(|association, now| association.abort(now, &AbortReason::from("enough")))?;
     world.until("the peer knows", |world| world.has_said("lost"))
 }
 

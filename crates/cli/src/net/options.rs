@@ -133,7 +133,7 @@ impl NetArgs {
     }
 
     /// Returns `why` this host has no address, or that no interface's name begins like the values of --only.
-    fn no_address(&self, why: &str) -> String {
+    pub(super) fn no_address(&self, why: &str) -> String {
         let mut names: Vec<String> = devices::addresses().into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
@@ -221,13 +221,18 @@ impl NetArgs {
         Some(mobility)
     }
 
-    /// Binds the endpoint of a server.
+    /// Binds the endpoint of a server. With `relays`, clients that use TCP are relayed to it on loopback.
     pub(crate) fn server_endpoint(
         &self,
         open: &Open,
         idle_timeout: Option<Duration>,
+        relays: bool,
     ) -> Result<Endpoint, Failure> {
-        let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+        let mut every = vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+        if relays && !self.only.is_empty() {
+            // Sockets of the other interfaces receive nothing from this host.
+            every.push(Ipv4Addr::LOCALHOST.into());
+        }
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
         // A server's associations do not move unless the options name interfaces to follow.

@@ -199,9 +199,13 @@ impl SecurityArgs {
 
     /// Returns the authentication of packets in clear.
     pub(crate) fn authentication(&self) -> Result<AuthConfig, Failure> {
-        let Some(file) = &self.key else { return Ok(AuthConfig::default()) };
+        // A client that is started again has another SCTP port. Whoever restarts an association in clear
+        // would take over its rights.
+        let accept_restarts = !self.insecure;
+        let auth = AuthConfig { accept_restarts, ..AuthConfig::default() };
+        let Some(file) = &self.key else { return Ok(auth) };
         let secret = secret(&format!("--key {}", file.display()), file, MIN_KEY)?;
-        Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
+        Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..auth })
     }
 
     /// Returns the security without TLS; `None` if TLS provides the keys.

@@ -42,7 +42,7 @@ impl Server {
         may: &str,
     ) -> Result<Self, Failure> {
         let config = net.config()?;
-        let endpoint = net.server_endpoint(open, idle_timeout)?;
+        let endpoint = net.server_endpoint(open, idle_timeout, clients.tcp().is_some())?;
         let security = ServerSecurity::new(net.security(), clients)?;
         let options = (security.security()?, config);
         let port = net.sctp_port();
@@ -59,7 +59,12 @@ impl Server {
         server.listen(options)?;
         let addresses: Vec<String> =
             server.endpoint.local_addresses().iter().map(ToString::to_string).collect();
-        eprintln!("listening at {}, SCTP port {port}", addresses.join(", "));
+        let addresses = if addresses.is_empty() {
+            net.no_address("no address yet: the first that appears")
+        } else {
+            addresses.join(", ")
+        };
+        eprintln!("listening at {addresses}, SCTP port {port}");
         server.with_security(|security| security.announce(may));
         if let Some(tcp) = clients.tcp()
             && let Some(within) = tcp::within(&server.endpoint.local_addresses())

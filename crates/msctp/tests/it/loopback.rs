@@ -245,7 +245,7 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
         .connect(peer_of("[::1]:9".parse().unwrap()), Security::insecure(), config.clone())
         .await
         .unwrap_err();
-    assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family, on a network");
+    assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family, on loopback");
     let wrong = Config { pmtu: Pmtu::UpTo(100), ..config.clone() };
     let error = client
         .connect(peer_of(deaf.local_addresses()[0]), Security::insecure(), wrong)

@@ -1,6 +1,7 @@
 //! All integration tests of `msctp` in one program: what they share is compiled and linked once.
 
 mod alerts;
+mod bind;
 mod calls;
 mod cancelled;
 mod common;

@@ -3,14 +3,15 @@
 use crate::common;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use common::{bind, soon};
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{
-    AssociationError, Config, ConnectError, Endpoint, Event, LossReason, PathId, Peer, Rate, Security, Time,
+    AssociationError, Config, ConnectError, Endpoint, Event, LossReason, PathId, Peer, Rate, Security, Span,
+    Time,
 };
 
 const PORT: u16 = 5001;
@@ -144,6 +145,58 @@ async fn what_cannot_work_is_refused_before_anything_is_sent() {
     assert_eq!(shut.validate().unwrap_err().to_string(), want);
 
     Config { controller: fixed(3000, &none), ..Config::default() }.validate().unwrap();
+}
+
+/// A policy that calls its association.
+#[derive(Debug)]
+struct Calling(Arc<OnceLock<msctp::Association>>);
+
+impl HandoverPolicy for Calling {
+    fn name(&self) -> &'static str {
+        "calling"
+    }
+    fn wants_round_trips(&self) -> bool {
+        true
+    }
+    fn on_round_trip(&mut self, _: PathId, _: Span, _: &View<'_>, _: &mut Vec<Action>) {
+        if let Some(association) = self.0.get() {
+            let _ = association.paths();
+        }
+    }
+    fn on_primary_switch(
+        &mut self,
+        _old: &PathView,
+        _new: &PathView,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        None
+    }
+}
+
+/// Before, the endpoint waited for itself for ever.
+#[tokio::test]
+async fn a_policy_that_calls_its_association_ends_it_with_a_message() {
+    let (server, client) = (bind(), bind());
+    server.listen(PORT, Security::insecure(), Config::default()).unwrap();
+    let called = Arc::<OnceLock<msctp::Association>>::default();
+    let policy = Arc::clone(&called);
+    let handover_policy = PolicyFactory::new(move || Box::new(Calling(Arc::clone(&policy))));
+    let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
+    let config = Config { handover_policy, ..Config::default() };
+    let association = client.connect(peer, Security::insecure(), config).await.unwrap();
+    let _accepted = server.accept(PORT).await.unwrap();
+    called.set(association.clone()).unwrap();
+    association.send_bytes(0, "for an acknowledgement").await.unwrap();
+    let AssociationError::Lost(LossReason::Panicked { message }) =
+        soon(association.closed()).await.unwrap_err()
+    else {
+        panic!("it panicked")
+    };
+    assert!(
+        message.contains("handover policy") && message.contains("have a task of its own make the call"),
+        "{message}"
+    );
 }
 
 /// A panic of the application's code in one association ends that one: both its ends are told, and the other

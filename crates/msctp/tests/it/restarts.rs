@@ -6,7 +6,8 @@ use crate::common;
 use std::time::Duration;
 
 use common::soon;
-use msctp::{AssociationError, AuthConfig, Config, Endpoint, PathId, Peer, Security, SharedKey};
+use msctp::{AssociationError, AuthConfig, Config, Endpoint, Event, PathId, Peer, Security, SharedKey};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -97,16 +98,41 @@ async fn unharmed(
 }
 
 #[tokio::test]
-async fn without_keys_the_reader_is_told_of_a_restart_before_what_the_new_peer_sent() {
-    let (server, _client, _association, accepted) = up(Config::default()).await;
+async fn without_keys_the_reader_can_tell_what_the_new_peer_sent() {
+    let (server, _client, association, accepted) = up(Config::default()).await;
+    let mut events = accepted.events();
+    association.send_bytes(0, "still the first").await.unwrap();
+    soon(association.flush()).await.unwrap();
     let to = server.local_addresses()[0];
     let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let answer = ask(&attacker, to, &[]).await;
     attacker.send_to(&echo(&answer, b"transfer it all to X"), to).await.unwrap();
-    let got = soon(accepted.recv()).await;
-    assert_eq!(got.unwrap_err(), AssociationError::Restarted);
-    let got = soon(accepted.recv()).await;
-    assert_eq!(got.unwrap().unwrap().data, "transfer it all to X", "who reads on does so knowingly");
+    soon(async { while events.next().await != Some(Event::Restarted) {} }).await;
+    // The textbook's loop goes on, and who looks sees where the new peer begins.
+    let mut got = Vec::new();
+    while got.len() < 2 {
+        let message = soon(accepted.recv()).await.unwrap().unwrap();
+        got.push((accepted.restarts(), message.data));
+    }
+    assert_eq!(got, [(0, "still the first".into()), (1, "transfer it all to X".into())]);
+}
+
+#[tokio::test]
+async fn streams_of_a_restarted_peer_are_accepted_and_earlier_ones_fail() {
+    let (server, _client, association, accepted) = up(Config::default()).await;
+    let mut old = association.open_stream().await.unwrap();
+    old.write_all(b"before").await.unwrap();
+    let mut old = soon(accepted.accept_stream()).await.unwrap().unwrap();
+    old.read_exact(&mut [0; 6]).await.unwrap();
+    let (_again, association) = soon(restart(&server)).await;
+    let mut stream = association.open_stream().await.unwrap();
+    stream.write_all(b"after").await.unwrap();
+    let error = soon(old.read(&mut [0; 6])).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
+    drop(old);
+    let mut new = soon(accepted.accept_stream()).await.unwrap().unwrap();
+    soon(new.read_exact(&mut [0; 5])).await.unwrap();
+    assert_eq!(accepted.restarts(), 1);
 }
 
 #[tokio::test]
@@ -175,9 +201,10 @@ async fn flush_reports_no_restart_after_everything_was_acknowledged() {
     let (server, _client, _association, accepted) = up(Config::default()).await;
     accepted.send_bytes(0, "delivered").await.unwrap();
     soon(accepted.flush()).await.unwrap();
-    let _again = soon(restart(&server)).await;
-    assert_eq!(soon(accepted.recv()).await, Err(AssociationError::Restarted));
-    assert_eq!(soon(accepted.flush()).await, Ok(()));
+    let (_again, association) = soon(restart(&server)).await;
+    association.send_bytes(0, "again").await.unwrap();
+    assert_eq!(soon(accepted.recv()).await.unwrap().unwrap().data, "again");
+    assert_eq!((accepted.restarts(), soon(accepted.flush()).await), (1, Ok(())));
 }
 
 #[tokio::test]

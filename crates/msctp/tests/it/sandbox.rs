@@ -94,7 +94,10 @@ fn inside_wildcards() {
                 let server = bind(&options);
                 assert!(!server.follows_interfaces());
                 let bound = server.local_addresses();
-                assert!(bound.len() == 1 && bound[0].ip().is_unspecified() && bound[0].port() != 0);
+                let families = if address.contains("[::]") { 2 } else { 1 };
+                assert_eq!(bound.len(), families);
+                assert!(bound.iter().all(|at| at.ip().is_unspecified() && at.port() == bound[0].port()));
+                assert_ne!(bound[0].port(), 0);
                 if address.ends_with(&free.to_string()) {
                     assert_eq!(bound[0].port(), free);
                 }
@@ -111,11 +114,16 @@ fn inside_wildcards() {
                 server.close().await.unwrap();
             }
         }
-        // Both families at one port, and a name beside a wildcard.
+        // Both families at one port, named and not, and a name beside a wildcard.
         let both = options_at(["0.0.0.0:0", "[::]:0"].map(|at| at.parse().unwrap()));
         if has_ipv6 {
             let ports = bind(&both).local_addresses();
             assert_eq!((ports.len(), ports[0].port()), (2, ports[1].port()));
+            let (server, client) = (bind(&at("[::]:0")), bind(&at("[::]:0")));
+            for called in ["127.0.0.1", "::1"] {
+                let (association, accepted) = connect(&client, &server, ip(called)).await;
+                exchange(&association, &accepted).await;
+            }
         }
         let named = [format!("127.0.0.1:{free}"), format!("0.0.0.0:{free}")].map(|at| at.parse().unwrap());
         let server = bind(&options_at(named));
@@ -132,6 +140,33 @@ fn inside_wildcards() {
             assert!(matches!(error, BindError::System { .. }), "{error:?}");
             assert!(error.to_string().contains("not supported"), "{error}");
         }
+    });
+}
+
+/// Number of the family IPv6 (Linux).
+const AF_INET6: u32 = 10;
+
+#[test]
+fn the_wildcard_of_both_families_works_with_one() {
+    if let Some(sandbox) = without_netlink() {
+        in_own_process(&format!("REFUSE_TOO={AF_INET6} {sandbox}"), "sandbox::inside_one_family");
+    }
+}
+
+#[test]
+#[ignore = "runs in a sandbox: the_wildcard_of_both_families_works_with_one"]
+fn inside_one_family() {
+    inside(async {
+        assert!(UdpSocket::bind("[::]:0").is_err(), "refused here");
+        let (server, client) = (bind(&at("[::]:0")), bind(&mobile(at("[::]:0"))));
+        let bound = server.local_addresses();
+        assert!(bound.len() == 1 && bound[0].is_ipv4(), "{bound:?}");
+        let (association, accepted) = connect(&client, &server, ip("127.0.0.1")).await;
+        exchange(&association, &accepted).await;
+        // What is wrong otherwise is still said.
+        let taken = at(&format!("[::]:{}", bound[0].port()));
+        let error = Endpoint::bind(&taken).unwrap_err().to_string();
+        assert!(error.contains("the port is in use"), "{error}");
     });
 }
 
@@ -384,6 +419,52 @@ fn inside_link_down() {
             }
         })
         .await;
+    });
+}
+
+/// Runs `ip` with these words.
+fn ip_command(words: &str) {
+    let status = Command::new("ip").args(words.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {words}");
+}
+
+#[test]
+fn a_wildcard_waits_for_its_first_address() {
+    in_own_network("true", "sandbox::inside_first_address");
+}
+
+#[test]
+#[ignore = "runs in a namespace: a_wildcard_waits_for_its_first_address"]
+fn inside_first_address() {
+    inside(async {
+        let only = Mobility { only: vec!["nosuch".to_owned()], ..Mobility::default() };
+        let none = bind(&EndpointOptions { shards: 1, ..at("0.0.0.0:0") }.mobile(only));
+        let (fixed, moving) = (bind(&at("0.0.0.0:0")), bind(&mobile(at("0.0.0.0:9899"))));
+        let peer: SocketAddr = "198.51.100.3:9899".parse().unwrap();
+        for endpoint in [&none, &fixed, &moving] {
+            assert_eq!(endpoint.local_addresses(), []);
+            let error =
+                soon(endpoint.connect(peer, Security::insecure(), Config::mobile())).await.unwrap_err();
+            assert!(matches!(error, ConnectError::NoNetwork), "{error:?}");
+        }
+        ip_command("link set lo up");
+        ip_command("link add near type veth peer name far");
+        ip_command("address add 198.51.100.2/24 dev near");
+        ip_command("address add 198.51.100.3/24 dev near");
+        ip_command("link set near up");
+        ip_command("link set far up");
+        let has =
+            |endpoint: &Endpoint, address| endpoint.local_addresses().iter().any(|at| at.ip() == ip(address));
+        until(|| [&fixed, &moving].iter().all(|of| has(of, "198.51.100.2") && has(of, "198.51.100.3"))).await;
+        for (endpoint, port) in [(&fixed, None), (&moving, Some(9899))] {
+            let bound = endpoint.local_addresses();
+            let first = bound[0].port();
+            assert!(
+                bound.iter().all(|at| at.port() == first && port.is_none_or(|port| port == first)),
+                "{bound:?}"
+            );
+        }
+        assert_eq!(none.local_addresses(), [], "loopback is none of its interfaces");
     });
 }
 

@@ -5,7 +5,7 @@ use crate::common;
 use std::net::SocketAddr;
 
 use common::{bind, run, server, soon};
-use msctp::{AssociationError, Config, ConnectError, LossReason, Peer, Security};
+use msctp::{AbortReason, AssociationError, Config, ConnectError, LossReason, Peer, Security};
 use tokio::net::UdpSocket;
 
 const PORT: u16 = 9;
@@ -43,17 +43,20 @@ fn a_refused_or_dropped_incoming_association_ends_with_the_reason() {
     run(async {
         let (server, peer) = server(PORT);
         let client = bind();
-        for reason in ["no more than one for each client", ""] {
+        let only_one = "no more than one for each client";
+        let coded = AbortReason { code: Some(7), reason: only_one.into() };
+        for reason in [only_one.into(), AbortReason::default(), coded, u32::MAX.into()] {
             let (incoming, association) = tokio::join!(
                 server.incoming(PORT),
                 client.connect(peer.clone(), Security::insecure(), Config::default())
             );
-            match reason {
-                "" => drop(incoming),
-                reason => incoming.unwrap().refuse(reason),
+            match reason == AbortReason::default() {
+                true => drop(incoming),
+                false => incoming.unwrap().refuse(reason.clone()),
             }
             let lost = association.unwrap().closed().await.unwrap_err();
-            let want = LossReason::PeerAborted { cause: Some(12), reason: reason.into() };
+            let AbortReason { code, reason } = reason;
+            let want = LossReason::PeerAborted { cause: Some(12), code, reason };
             assert_eq!(lost, AssociationError::Lost(want));
         }
         soon(server.idle()).await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{bind, options, run, server};
 use msctp::{
-    Association, CallError, Config, ConnectError, Endpoint, EndpointOptions, Event, OutMessage, Peer,
-    Refusal, Security, SendError, SendFailure, SendRefusal, StreamError,
+    AbortReason, Association, AssociationError, CallError, Config, ConnectError, Endpoint, EndpointOptions,
+    Event, LossReason, OutMessage, Peer, Refusal, Security, SendError, SendFailure, SendRefusal, StreamError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -79,8 +79,104 @@ fn causes_of_a_failed_connect_can_be_matched() {
             .unwrap_err();
         assert_eq!(
             other.to_string(),
-            "no local address reaches [::1]:9: bind one of its family, on a network"
+            "no local address reaches [::1]:9: bind one of its family, on loopback"
         );
+    });
+}
+
+#[test]
+fn addresses_that_cannot_be_connected_to_are_named() {
+    run(async {
+        let client = bind();
+        let error = async |peer: Peer| {
+            let connecting = client.connect(peer, Security::insecure(), Config::default());
+            common::soon(connecting).await.unwrap_err().to_string()
+        };
+        let to = |at: &str| Peer::new(at.parse().unwrap());
+        for (at, want) in [
+            ("224.0.0.1:9", "224.0.0.1 cannot be the address of a peer: want a unicast address"),
+            ("255.255.255.255:9", "255.255.255.255 cannot be the address of a peer: want a unicast address"),
+            ("0.0.0.0:9", "0.0.0.0 cannot be the address of a peer: want a unicast address"),
+            ("[ff02::1]:9", "ff02::1 cannot be the address of a peer: want a unicast address"),
+            (
+                "[::ffff:127.0.0.1]:9",
+                "::ffff:127.0.0.1 cannot be the address of a peer: want 127.0.0.1, without the prefix of IPv6",
+            ),
+            (
+                "198.51.100.1:9",
+                "no local address reaches 198.51.100.1:9: bind one of its family, on a network",
+            ),
+        ] {
+            assert_eq!(error(to(at)).await, want);
+        }
+        let from = |from: &[&str]| Some(from.iter().map(|ip| ip.parse().unwrap()).collect());
+        assert_eq!(
+            error(Peer { from: from(&["192.0.2.9", "192.0.2.8"]), ..to("127.0.0.1:9") }).await,
+            "no socket at 192.0.2.9 (Peer::from): name addresses of Endpoint::local_addresses, or bind the endpoint \
+             to it"
+        );
+        assert_eq!(
+            error(Peer { from: from(&[]), ..to("127.0.0.1:9") }).await,
+            "peer.from = []: want at least one address, or None"
+        );
+    });
+}
+
+#[test]
+fn a_code_of_an_abort_is_read_as_a_number_and_named_in_the_text() {
+    run(async {
+        let code_of = |error: &AssociationError| match error {
+            AssociationError::Lost(LossReason::PeerAborted { code, .. }) => *code,
+            _ => panic!("{error:?}"),
+        };
+        for (reason, code, text) in [
+            (AbortReason::from(7), Some(7), "the peer aborted the association (code 7)"),
+            (AbortReason::from("enough"), None, "the peer aborted the association (cause 12): enough"),
+            (
+                AbortReason { code: Some(0), reason: "enough".into() },
+                Some(0),
+                "the peer aborted the association (code 0): enough",
+            ),
+        ] {
+            // Of one association, and of an endpoint's all.
+            let (_server, _client, association, accepted) = pair().await;
+            association.abort(reason.clone());
+            let error = common::soon(accepted.recv()).await.unwrap_err();
+            assert_eq!((code_of(&error), error.to_string()), (code, text.to_owned()));
+            let (server, _client, association, _accepted) = pair().await;
+            common::soon(server.abort(reason)).await;
+            assert_eq!(code_of(&common::soon(association.closed()).await.unwrap_err()), code);
+        }
+        let refusal =
+            |code, reason: &str| Refusal::Application { code, reason: reason.to_owned() }.to_string();
+        assert_eq!(refusal(Some(7), "full"), "full (code 7)");
+        assert_eq!(refusal(Some(7), ""), "its application gives the code 7");
+        assert_eq!(refusal(None, ""), "its application gives no reason");
+    });
+}
+
+/// Returns the messages of an error and its sources.
+fn chain(error: &dyn std::error::Error) -> Vec<String> {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_chain_of_errors_says_each_thing_once() {
+    run(async {
+        let (_server, _client, association, _accepted) = pair().await;
+        let taken = Endpoint::bind(&options()).unwrap();
+        let errors: Vec<Box<dyn std::error::Error>> = vec![
+            Box::new(Endpoint::bind(&common::options_at([taken.local_addresses()[0]])).unwrap_err()),
+            Box::new(Endpoint::bind(&common::options_at(["192.0.2.77:0".parse().unwrap()])).unwrap_err()),
+            Box::new(Endpoint::bind(&EndpointOptions { backlog: 0, ..options() }).unwrap_err()),
+            Box::new(association.set_scheduler("fifo").unwrap_err()),
+            Box::new(association.set_primary(msctp::PathId::new(9)).unwrap_err()),
+            Box::new(association.send_bytes(99, "no such stream").await.unwrap_err()),
+            Box::new(association.stream(99).unwrap_err()),
+        ];
+        for error in errors {
+            assert_eq!(chain(&*error), [error.to_string()], "{error:?}");
+        }
     });
 }
 

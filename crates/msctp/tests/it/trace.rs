@@ -2,10 +2,10 @@
 
 use crate::common;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use common::{options, run};
-use msctp::{AssociationState, Config, Endpoint, Peer, Security, TraceKind, TraceSink};
+use common::{options, run, soon};
+use msctp::{Association, AssociationState, Config, Endpoint, Peer, Security, TraceKind, TraceSink};
 
 type Events = Arc<Mutex<Vec<(u64, msctp::TraceEvent)>>>;
 
@@ -53,4 +53,44 @@ fn a_sink_receives_the_events_of_all_associations_in_order() {
             assert!(own().any(closed), "{events:?}");
         }
     }
+}
+
+#[test]
+fn a_sink_may_call_the_endpoint_and_its_associations() {
+    run(async {
+        let calls: Arc<OnceLock<(Endpoint, Association)>> = Arc::default();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (called, into) = (Arc::clone(&calls), Arc::clone(&seen));
+        let sink = TraceSink::new(move |number, _| {
+            if let Some((endpoint, association)) = called.get() {
+                let own = endpoint.associations().iter().any(|handle| handle.number() == number);
+                into.lock().unwrap().push((own, association.paths().len()));
+            }
+        });
+        let (server, peer) = common::server(7);
+        let client = Endpoint::bind(&options().traced(sink)).unwrap();
+        let association = soon(client.connect(peer, Security::insecure(), Config::default())).await.unwrap();
+        let accepted = soon(server.accept(7)).await.unwrap();
+        calls.set((client.clone(), association.clone())).unwrap();
+        association.send_bytes(0, "hello").await.unwrap();
+        // Before, the endpoint waited for itself here.
+        soon(association.flush()).await.unwrap();
+        assert_eq!(soon(accepted.recv()).await.unwrap().unwrap().data, "hello");
+        let seen = seen.lock().unwrap().clone();
+        assert!(seen.contains(&(true, 1)), "{seen:?}");
+    });
+}
+
+#[test]
+fn a_trace_is_taken_without_the_lock() {
+    run(async {
+        let (server, peer) = common::server(7);
+        let client = common::bind();
+        let config = Config { trace: true, ..Config::default() };
+        let association = soon(client.connect(peer, Security::insecure(), config)).await.unwrap();
+        let _accepted = soon(server.accept(7)).await.unwrap();
+        let mut taken = 0;
+        association.take_trace(|_| taken += usize::from(association.stats().is_some()));
+        assert!(taken > 0);
+    });
 }

@@ -487,7 +487,8 @@ impl Association {
             // clear: the peer may have delivered it, and would again after another set-up, as early data of
             // TLS is (RFC 8446).
             let cause = Some(CauseCode::STALE_COOKIE.0);
-            return self.close(now, Some(LossReason::PeerAborted { cause, reason: Bytes::new() }));
+            return self
+                .close(now, Some(LossReason::PeerAborted { cause, code: None, reason: Bytes::new() }));
         }
         self.set_up.retransmissions += 1;
         if self.set_up.retransmissions > self.config.max_init_retransmits {

@@ -447,7 +447,8 @@ impl Association {
         self.events.pop()
     }
 
-    /// Returns the next trace entry; always `None` if `Config::trace` is off.
+    /// Returns the next trace entry; always `None` if `Config::trace` is off. The last 65,536 entries wait to
+    /// be taken.
     pub fn poll_trace(&mut self) -> Option<crate::trace::TraceEvent> {
         self.tracer.pop()
     }

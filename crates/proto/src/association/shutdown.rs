@@ -4,8 +4,8 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, Chunk, Shutdown, ShutdownAck, ShutdownComplete};
 
 use super::Association;
+use crate::abort_reason::AbortReason;
 use crate::addr::{PathAddr, PathId};
-use crate::error::AbortReason;
 use crate::event::{Event, LossReason};
 use crate::rare::rare_state;
 use crate::stats::AssociationState as State;
@@ -67,11 +67,10 @@ impl Association {
         self.outbound.on_shutdown_pending();
     }
 
-    /// Aborts with a reason for the peer (RFC 9260 §9.1). Reports undelivered messages as failed. Truncates a
-    /// reason that does not fit a packet of the smallest PMTU.
+    /// Aborts with a reason for the peer (RFC 9260 §9.1). Reports undelivered messages as failed.
     pub fn abort(&mut self, now: Time, reason: &AbortReason) {
-        let text = &reason.0[..reason.0.len().min(crate::path::MIN_PMTU as usize - 128)];
-        self.abort_with(now, &[Cause::UserInitiatedAbort(text)], LossReason::Aborted);
+        let bytes = reason.encode(crate::path::MIN_PMTU as usize - 128);
+        self.abort_with(now, &[Cause::UserInitiatedAbort(&bytes)], LossReason::Aborted);
     }
 
     /// Aborts with this cause.
@@ -330,12 +329,12 @@ impl Association {
 
     pub(super) fn on_abort(&mut self, now: Time, abort: &Abort<'_>) {
         let mut cause = None;
-        let mut reason = bytes::Bytes::new();
+        let mut said = AbortReason::default();
         for item in abort.causes.iter().flatten() {
             cause = cause.or(Some(item.typ().0));
             if let Cause::UserInitiatedAbort(text) = item {
                 // RFC 9260 §9.1: SHOULD be made available to the upper layer
-                reason = bytes::Bytes::copy_from_slice(text);
+                said = AbortReason::parse(text);
             }
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
@@ -345,7 +344,8 @@ impl Association {
         self.output.clear();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# the receiving endpoint MUST remove the association from its record
-        let reason = self.set_up_failure(&reason).unwrap_or(LossReason::PeerAborted { cause, reason });
+        let AbortReason { code, reason } = said;
+        let reason = self.set_up_failure(&reason).unwrap_or(LossReason::PeerAborted { cause, code, reason });
         self.close(now, Some(reason));
     }
 }

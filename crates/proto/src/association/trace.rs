@@ -11,6 +11,9 @@ use crate::outbound::Outbound;
 use crate::path::Paths;
 use crate::trace::{Direction, TraceEvent, TraceKind};
 
+/// Maximum number of entries that wait to be taken; the oldest are dropped first.
+const MOST: usize = 1 << 16;
+
 /// The trace of one association; `None` if it is off.
 #[derive(Debug)]
 pub(super) struct Tracer(Option<Box<Log>>);
@@ -81,6 +84,9 @@ impl Log {
                 return;
             }
         }
+        if self.queue.len() == MOST {
+            self.queue.pop_front();
+        }
         self.queue.push_back(TraceEvent { at, kind });
     }
 
@@ -101,5 +107,25 @@ impl Log {
         for path in paths.iter() {
             self.add(at, path.window_trace());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::Span;
+
+    use super::*;
+    use crate::stats::PathState;
+
+    #[test]
+    fn entries_that_nobody_takes_are_bounded() {
+        let mut tracer = Tracer::new(true);
+        let at = |n: usize| Time::ZERO + Span::from_millis(n as u64);
+        for n in 0..MOST + 10 {
+            let (path, of) = (PathId::new(0), PathState::Active);
+            tracer.push(at(n), TraceKind::PathState { path, from: of, to: of });
+        }
+        let kept: Vec<Time> = core::iter::from_fn(|| tracer.pop()).map(|event| event.at).collect();
+        assert_eq!((kept.len(), kept[0], kept[MOST - 1]), (MOST, at(10), at(MOST + 9)));
     }
 }

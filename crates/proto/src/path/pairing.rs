@@ -24,7 +24,7 @@ pub fn can_pair(local: &IpAddr, remote: &IpAddr) -> bool {
 ///
 /// RFC 5061 §4.2.1 and §4.2.2 forbid broadcast and multicast addresses. Unspecified and IPv4-mapped IPv6
 /// addresses (RFC 9260 §3.3.2.1.2) are excluded too.
-pub(crate) fn is_endpoint(address: &IpAddr) -> bool {
+pub fn is_endpoint(address: &IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2
     //# A sender MUST NOT use an IPv4-mapped

@@ -255,7 +255,7 @@ fn an_abort_carries_its_reason_and_reports_undelivered_messages() {
         pair.drop_if(|flight| flight.has(chunk::DATA));
         pair.send(side, text_message("doomed"));
         pair.run_for(Span::from_millis(100));
-        let reason = AbortReason(bytes::Bytes::from_static(b"enough"));
+        let reason = AbortReason { code: (side == Side::A).then_some(7), ..AbortReason::from("enough") };
         pair.with(side, |association, now| association.abort(now, &reason));
         assert_eq!(pair.host(side).events.last(), Some(&Event::Lost(LossReason::Aborted)));
         assert!(
@@ -265,7 +265,7 @@ fn an_abort_carries_its_reason_and_reports_undelivered_messages() {
         assert_eq!((abort.chunks(), abort.tag()), (vec![chunk::ABORT], pair.tag_of(side.other())));
         let before = pair.log_len();
         pair.run_for(Span::from_secs(2));
-        let lost = LossReason::PeerAborted { cause: Some(12), reason: reason.0 };
+        let lost = LossReason::PeerAborted { cause: Some(12), code: reason.code, reason: reason.reason };
         assert_eq!(pair.host(side.other()).events.last(), Some(&Event::Lost(lost)));
         assert_eq!(pair.log_len(), before, "an ABORT is not answered");
         assert_eq!((pair.a.endpoint.len(), pair.b.endpoint.len()), (0, 0));
@@ -286,12 +286,19 @@ fn an_abort_before_the_peer_is_known_sends_nothing() {
 
 #[test]
 fn an_abort_reason_of_any_length_fits_a_packet() {
-    let mut pair = pair();
-    let reason = AbortReason(vec![b'x'; 100_000].into());
-    pair.with(Side::A, |a, now| a.abort(now, &reason));
-    pair.run_for(Span::from_secs(1));
-    assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { cause: Some(12), reason })
-        if !reason.is_empty() && reason.iter().all(|b| *b == b'x'))));
+    for code in [None, Some(u32::MAX)] {
+        let mut pair = pair();
+        let reason = AbortReason { code, reason: vec![b'x'; 100_000].into() };
+        pair.with(Side::A, |a, now| a.abort(now, &reason));
+        pair.run_for(Span::from_secs(1));
+        let Some(Event::Lost(LossReason::PeerAborted { cause: Some(12), code: told, reason })) =
+            pair.b.events.last()
+        else {
+            panic!("{:?}", pair.b.events.last())
+        };
+        assert_eq!(*told, code);
+        assert!(!reason.is_empty() && reason.iter().all(|byte| *byte == b'x'));
+    }
 }
 
 /// RFC 9260 §5.4: a SHUTDOWN ACK must not go to an unconfirmed address, and no other address remains.

@@ -226,7 +226,7 @@ fn an_abort_behind_the_last_message_ends_the_association() {
         secured.pair.filter = first(lost, Fate::Drop, finished);
         secured.start(&[]);
         secured.run_for(Span::from_millis(1));
-        secured.pair.with(Side::A, |association, now| association.abort(now, &AbortReason("no".into())));
+        secured.pair.with(Side::A, |association, now| association.abort(now, &AbortReason::from("no")));
         secured.run_for(Span::from_secs(1));
         assert!(secured.pair.b.saw(|event| matches!(event, Event::Lost(_))), "{lost}");
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use msctp_protection::{Direction, End, FIRST_EPOCH, KeyContext};
 use msctp_security::{
-    Agreed, AnyPeer, Code, Config, ConfigError, Error, Fault, Identity, KeyManager, MAX_HANDSHAKE_BYTES,
-    Output, Pinned, Rekey,
+    Agreed, AnyPeer, Code, Error, Fault, Identity, KeyManager, MAX_HANDSHAKE_BYTES, Output, Pinned, Rekey,
+    TlsConfig, TlsConfigError,
 };
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
@@ -160,7 +160,7 @@ fn a_certificate_is_the_same_each_time() {
 }
 
 /// Returns a function that creates configurations with certificates of one CA, by the name of the end.
-fn authority() -> impl Fn(&str) -> Arc<Config> {
+fn authority() -> impl Fn(&str) -> Arc<TlsConfig> {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
     let ca_key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -191,7 +191,7 @@ fn authority() -> impl Fn(&str) -> Arc<Config> {
             .with_client_cert_verifier(verifier.build().unwrap())
             .with_single_cert(certificate(), key())
             .unwrap();
-        Arc::new(Config::new(client, server).unwrap())
+        Arc::new(TlsConfig::new(client, server).unwrap())
     }
 }
 
@@ -267,8 +267,8 @@ fn configurations_that_contradict_the_draft_are_rejected() {
             .unwrap()
     };
     assert_eq!(
-        Config::new(builder().with_no_client_auth(), server()).unwrap_err(),
-        ConfigError::NoClientCertificate
+        TlsConfig::new(builder().with_no_client_auth(), server()).unwrap_err(),
+        TlsConfigError::NoClientCertificate
     );
     // rustls does not tell whether a server demands a certificate: the handshake fails instead (§3.3).
     let key = rcgen::KeyPair::generate().unwrap();
@@ -276,9 +276,9 @@ fn configurations_that_contradict_the_draft_are_rejected() {
     let key = || rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let chain = vec![certificate.der().clone()];
     let mut early = builder().with_client_auth_cert(chain.clone(), key()).unwrap();
-    let lax = Config::new(early.clone(), server()).unwrap();
+    let lax = TlsConfig::new(early.clone(), server()).unwrap();
     early.enable_early_data = true;
-    assert_eq!(Config::new(early, server()).unwrap_err(), ConfigError::EarlyData);
+    assert_eq!(TlsConfig::new(early, server()).unwrap_err(), TlsConfigError::EarlyData);
     let mut pair = Pair::new(&config(AnyPeer), &Arc::new(lax));
     pair.run();
     assert_eq!(pair.server.error, Some(Error::NoCertificate));

@@ -270,7 +270,7 @@ impl Inserter {
 
 /// Returns a configuration with a certificate of so many names. With 16, the client's last message takes two
 /// small packets.
-pub(crate) fn with_names(count: u32) -> Arc<msctp_security::Config> {
+pub(crate) fn with_names(count: u32) -> Arc<msctp_security::TlsConfig> {
     let names: Vec<String> = (0..count).map(|i| format!("host-{i}.example")).collect();
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();

@@ -1,6 +1,7 @@
 """Runs a command in a sandbox that refuses netlink sockets, as systemd's RestrictAddressFamilies=AF_INET AF_INET6 does.
 
-A seccomp filter lets socket(AF_NETLINK, ...) fail with EAFNOSUPPORT, and getifaddrs of libc with it.
+A seccomp filter lets socket(AF_NETLINK, ...) fail with EAFNOSUPPORT, and getifaddrs of libc with it. The environment
+variable REFUSE_TOO has the number of another family to refuse.
 """
 
 import ctypes
@@ -22,9 +23,10 @@ def step(code, k, yes=0, no=0):
 
 program = b"".join([
     step(LOAD, 0),  # the number of the system call
-    step(JUMP_EQUAL, SOCKET, 0, 3),
+    step(JUMP_EQUAL, SOCKET, 0, 4),
     step(LOAD, 16),  # its first argument
-    step(JUMP_EQUAL, AF_NETLINK, 0, 1),
+    step(JUMP_EQUAL, AF_NETLINK, 1, 0),
+    step(JUMP_EQUAL, int(os.environ.get("REFUSE_TOO", AF_NETLINK)), 0, 1),
     step(RETURN, REFUSE),
     step(RETURN, ALLOW),
 ])

@@ -285,7 +285,7 @@ fn a_copy_of_an_abort_at_an_address_being_deleted_does_not_use_it_up() {
     pair.run_for(Span::from_secs(5));
     pair.drop_if(|_| true);
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
-    let reason = AbortReason("over".into());
+    let reason = AbortReason::from("over");
     pair.with(Side::B, |b, now| b.abort(now, &reason));
     let abort = pair.log.as_ref().unwrap().last().unwrap().clone();
     assert_eq!((abort.from, abort.chunks()[0]), (Side::B, 0x41));

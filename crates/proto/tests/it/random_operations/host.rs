@@ -691,7 +691,7 @@ impl Host {
             Op::Shutdown { .. } => association.shutdown(now),
             Op::Abort { .. } => {
                 self.aborted = true;
-                association.abort(now, &AbortReason("enough".into()));
+                association.abort(now, &AbortReason::from("enough"));
             }
             _ => {}
         }

@@ -13,7 +13,9 @@ use msctp_protection::{Direction, Ring};
 use msctp_proto::{
     AbortReason, CallError, Event, KeyAgreement, KeyManagement, LossReason, Protection, SendError,
 };
-use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, METHOD_FALSE_START, Output, PPID};
+use msctp_security::{
+    Agreed, AnyPeer, Error, KeyManager, METHOD, METHOD_FALSE_START, Output, PPID, TlsConfig,
+};
 use msctp_units::{Ecn, Span};
 use msctp_wire::KeyManagementId;
 use msctp_wire::param::DtlsRoles;
@@ -23,7 +25,7 @@ pub(crate) const DTLS: u8 = 0x41;
 
 /// The key manager of one end, and its outputs so far.
 pub(crate) struct End {
-    pub(crate) config: Arc<Config>,
+    pub(crate) config: Arc<TlsConfig>,
     pub(crate) manager: Option<KeyManager>,
     /// True if the end may send user data before the peer has confirmed the keys.
     pub(crate) started: bool,

@@ -11,7 +11,9 @@ use msctp_protection::{
     TRAILER_LEN,
 };
 use msctp_security::rustls::crypto::{CryptoProvider, ring};
-use msctp_security::{Agreed, AnyPeer, CheckPeer, Config, Error, Identity, KeyManager, Output, Peer};
+use msctp_security::{
+    Agreed, AnyPeer, CheckPeer, Error, Identity, KeyManager, Output, PeerIdentity, TlsConfig,
+};
 use msctp_units::{Span, Time};
 
 /// DTLS Key Management parameters: both roles and only the server's, one method.
@@ -28,7 +30,7 @@ pub(crate) fn identity() -> Identity {
     Identity::generate(provider()).expect("an identity")
 }
 
-pub(crate) fn config(check: impl CheckPeer + 'static) -> Arc<Config> {
+pub(crate) fn config(check: impl CheckPeer + 'static) -> Arc<TlsConfig> {
     Arc::new(identity().config(Arc::new(check)).expect("a configuration"))
 }
 
@@ -51,7 +53,7 @@ pub(crate) struct Party {
     pub(crate) protected: Vec<u64>,
     /// Number of times that the end began to send before the server confirmed the keys.
     pub(crate) starts: usize,
-    pub(crate) peer: Option<Arc<Peer>>,
+    pub(crate) peer: Option<Arc<PeerIdentity>>,
     pub(crate) required: bool,
     pub(crate) retired: Vec<(u64, Time)>,
     pub(crate) rekeys_failed: Vec<Error>,
@@ -79,11 +81,11 @@ impl Party {
         party
     }
 
-    pub(crate) fn of(config: &Arc<Config>, end: End) -> Self {
+    pub(crate) fn of(config: &Arc<TlsConfig>, end: End) -> Self {
         Self::agreed(config, agreed(end))
     }
 
-    fn agreed(config: &Arc<Config>, agreed: Agreed<'_>) -> Self {
+    fn agreed(config: &Arc<TlsConfig>, agreed: Agreed<'_>) -> Self {
         let name = (agreed.end == End::Client).then(|| "server.example".try_into().expect("a name"));
         Self::new(KeyManager::new(Arc::clone(config), agreed, name, Time::ZERO).expect("a manager"))
     }
@@ -157,7 +159,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn new(client: &Arc<Config>, server: &Arc<Config>) -> Self {
+    pub(crate) fn new(client: &Arc<TlsConfig>, server: &Arc<TlsConfig>) -> Self {
         Self {
             client: Party::of(client, End::Client),
             server: Party::of(server, End::Server),
@@ -166,7 +168,7 @@ impl Pair {
     }
 
     /// Returns two ends that agreed on False Start.
-    pub(crate) fn false_start(client: &Arc<Config>, server: &Arc<Config>) -> Self {
+    pub(crate) fn false_start(client: &Arc<TlsConfig>, server: &Arc<TlsConfig>) -> Self {
         let party = |config, end| Party::agreed(config, Agreed { false_start: true, ..agreed(end) });
         Self { client: party(client, End::Client), server: party(server, End::Server), now: Time::ZERO }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use msctp_protection::{End, FIRST_EPOCH};
-use msctp_security::{Agreed, AnyPeer, Code, Config, KeyManager};
+use msctp_security::{Agreed, AnyPeer, Code, KeyManager, TlsConfig};
 use msctp_units::{Span, Time};
 
 use super::{Pair, Party, agreed, config};
@@ -11,7 +11,7 @@ use super::{Pair, Party, agreed, config};
 /// Total time of a script. It is shorter than old keys stay, so that every protected packet can be opened.
 const LIMIT: Time = Time::from_nanos(110_000_000_000);
 
-static CONFIGS: LazyLock<[Arc<Config>; 2]> = LazyLock::new(|| [config(AnyPeer), config(AnyPeer)]);
+static CONFIGS: LazyLock<[Arc<TlsConfig>; 2]> = LazyLock::new(|| [config(AnyPeer), config(AnyPeer)]);
 
 /// Plays a script against two key managers. The first byte chooses their one-time codes and False Start; the
 /// others deliver, drop, repeat, change and inject messages, advance the time and replace keys. Returns the
@@ -83,7 +83,7 @@ pub(crate) fn play(script: &[u8]) -> usize {
 
 fn begin(choice: u8) -> Pair {
     let false_start = choice & 0x40 != 0;
-    let party = |end, config: &Arc<Config>, choice| {
+    let party = |end, config: &Arc<TlsConfig>, choice| {
         let name = (end == End::Client).then(|| "server.example".try_into().expect("a name"));
         let (config, now) = (Arc::clone(config), Time::ZERO);
         let agreed = Agreed { false_start, ..agreed(end) };
