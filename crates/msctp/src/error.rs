@@ -125,7 +125,7 @@ pub enum ProtectionMismatch {
     )]
     OtherMethod,
     /// The peer has an earlier version of msctp, whose keys depend only on a part of the set-up.
-    #[error("the peer has an earlier version of msctp: update it")]
+    #[error("{}", msctp_protection::NegotiationError::EarlierVersion)]
     EarlierVersion,
     /// Both ends support only the same role, as when both are TLS clients.
     #[error("both ends want the same role, as when each connects to the other at once")]
@@ -461,7 +461,7 @@ fn words(reason: &LossReason) -> String {
         LossReason::SetUpChanged => {
             "the set-up was changed on the way: the first keys of both ends differ".to_owned()
         }
-        LossReason::EarlierVersion => "the peer has an earlier version of msctp: update it".to_owned(),
+        LossReason::EarlierVersion => ProtectionMismatch::EarlierVersion.to_string(),
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
         LossReason::PeerAborted { cause, code, reason } => {
             let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 /// What separates a code from the reason before it. RFC 9260 §3.3.10.12 leaves the Upper Layer Abort Reason
-/// to the application. A cause of its own could have the code, but earlier versions of pion drop an ABORT with
-/// a cause that they do not know. The zero ends the reason for code that takes it for a string of C.
+/// to the application. A cause of its own could have the code, but earlier versions of pion drop an ABORT
+/// with a cause that they do not know. The zero ends the reason for code that takes it for a string of C.
 const MARK: &[u8] = b"\0code";
 
 /// Length in bytes of a mark with its code.
