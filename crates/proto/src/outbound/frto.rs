@@ -69,10 +69,12 @@ impl Outbound {
         self.losses.rtt_restart = None;
     }
 
-    /// Returns true while F-RTO sends new data instead of retransmissions.
+    /// Returns true while F-RTO sends new data instead of retransmissions: as long as there is new data, or
+    /// some was sent of which no SACK has told.
     #[inline]
     pub(super) fn frto_sends_new_data(&self) -> bool {
-        self.losses.frto.is_some_and(|frto| frto.state == FrtoState::NewDataSent)
+        let sends = self.losses.frto.is_some_and(|frto| frto.state == FrtoState::NewDataSent);
+        sends && (self.in_flight > 0 || !self.queue.is_empty())
     }
 
     /// Advances the check after a SACK.

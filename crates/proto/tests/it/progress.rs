@@ -291,6 +291,19 @@ fn an_old_acknowledgement_restarts_the_timeout() {
     progresses(&phases, &patient(Config::mobile()), 0, Side::A).unwrap();
 }
 
+/// F-RTO (RFC 5682 §2.1 (2)) had sent the last new data in place of retransmissions, and everything in flight
+/// was acknowledged: nothing left, and no timer ran.
+#[test]
+fn retransmissions_follow_the_last_new_data() {
+    let phase = |ms, dead, loss| Phase { lasts: Span::from_millis(ms), dead, loss };
+    let phases = [
+        phase(10_901, [false, true, true], 0),
+        phase(12_921, [false, true, true], 47),
+        phase(2801, [true, false, false], 10),
+    ];
+    progresses(&phases, &patient(Config::mobile()), 16_465_652_660_239_447_918, Side::A).unwrap();
+}
+
 #[test]
 fn both_roles_start_in_slow_start() {
     // RFC 9260 §7.2.1: the initial ssthresh MAY be arbitrarily high, also at the accepting end.
