@@ -28,6 +28,7 @@ mod protection;
 mod random_operations;
 mod reconfig;
 mod redundant;
+mod release;
 mod silence;
 mod single;
 mod states;
