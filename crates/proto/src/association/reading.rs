@@ -199,7 +199,7 @@ impl Association {
     }
 
     /// Reports what readers of streams and key management may read. Returns whether a stream without a
-    /// reader has ended that nobody was told of.
+    /// reader has ended since the last event.
     #[inline(never)]
     fn notify_readers(&mut self) -> bool {
         if self.inbound.announce_key_messages() {
