@@ -394,7 +394,8 @@ pub enum StreamError {
     Taken(u16),
     /// Every stream that this end may open is taken.
     #[error(
-        "no free stream: this association has {0} streams in both directions; drop one, or ask for more (outbound_streams)"
+        "no free stream: each end opens half of the {0} streams in both directions; drop one, or ask for more \
+         (outbound_streams)"
     )]
     NoneFree(u16),
     /// The association was shut down.

@@ -138,6 +138,7 @@ struct Readme;
 
 mod association;
 mod binding;
+mod budget;
 mod calls;
 mod clock;
 mod close;

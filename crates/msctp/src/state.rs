@@ -35,6 +35,9 @@ use crate::wakers::{Wait, Wakers};
 /// Upper Layer Abort Reason in the ABORT to a peer whose set-up took too long.
 const SET_UP_GIVEN_UP: &str = "the set-up took too long";
 
+/// What the peer of an association is told that was dropped or closed, and was not over in time.
+const LINGERED: &str = "the shutdown took longer than the linger time";
+
 /// A shard of an endpoint: its state and the lock of that state.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -680,7 +683,7 @@ impl State {
             any = true;
             self.abort_at.pop_first();
             if let Some(association) = self.core.association_mut(handle) {
-                association.abort(now, &AbortReason::default());
+                association.abort(now, &LINGERED.into());
             }
         }
         while let Some(&(deadline, handle)) = self.connect_by.first()
