@@ -1422,3 +1422,20 @@ fn an_inactive_path_that_receives_data_is_tested_without_heartbeats() {
         ],
     );
 }
+
+/// The first COOKIE ECHO that arrived was older than its cookie's life. The set-up under a pre-shared key
+/// ends, because data had left behind it.
+#[test]
+fn a_stale_cookie_ends_a_set_up_whose_data_has_left() {
+    let setup =
+        Setup { seed: 71001169, mobile_addresses: 0b1000, server_addresses: 0b10, plain: false, ..PLAIN };
+    check(
+        setup,
+        &[
+            Run { ms: 21 },
+            Cut { side: Server, address: 1, dead: true },
+            Run { ms: 32000 },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+        ],
+    );
+}
