@@ -490,8 +490,9 @@ impl World {
                 let many_dead = self.setup.heal == Heal::One && host.most_paths > 2;
                 assert!(self.shut_early || many_dead || disturbed || left, "{}", text());
             }
-            // RFC 9260 §5.2.6, option 2: data under a pre-shared key left behind the COOKIE ECHO, and the peer
-            // may have delivered it. It would again after another set-up, and the Stale Cookie is in clear.
+            // RFC 9260 §5.2.6, option 2: data under a pre-shared key left behind the COOKIE ECHO, and the
+            // peer may have delivered it. It would again after another set-up, and the Stale Cookie is in
+            // clear.
             LossReason::PeerAborted { cause: Some(STALE_COOKIE), .. } if self.setup.is_protected() => {
                 assert!(
                     at >= START + EndpointConfig::default().valid_cookie_life && host.connected.is_none(),
