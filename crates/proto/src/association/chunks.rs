@@ -155,7 +155,7 @@ impl Association {
         self.output.sack_to = Some(at);
         self.answer_data_by_shutdown();
         if self.reconfig.has_deferred() {
-            self.perform_deferred(at);
+            self.perform_deferred(now, at);
         }
         self.notify_readable();
     }

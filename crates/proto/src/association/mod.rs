@@ -356,6 +356,7 @@ impl Association {
         self.send_waiting_chunks();
         self.grant_wanted_primary(now);
         self.advance_readdressing(now);
+        self.answer_deferred();
         self.advance_reconfig();
         self.report_path_events(now);
         self.advance_shutdown(now);

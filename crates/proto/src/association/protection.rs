@@ -300,6 +300,11 @@ impl Association {
         self.begin_credit(at, len);
         self.note_source(now, at);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
+        if self.paths.len() > 1
+            && let Some(path) = self.path_of(at)
+        {
+            self.paths.test_receiving_path(path, now);
+        }
         if first {
             // A shutdown may have waited for it.
             self.after_change(now);

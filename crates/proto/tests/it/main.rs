@@ -11,6 +11,7 @@ mod closing;
 mod conformance;
 mod conformance_setup;
 mod ecn;
+mod ends;
 mod extensions_pcap;
 mod failover;
 mod handshake;
