@@ -347,6 +347,7 @@ impl Association {
         self.liveness.heard = now;
         self.note_peer_alive();
         if self.outbound.watches_silence()
+            && !self.has_contested_sources(now)
             && let Some(path) = self.path_of(at)
         {
             self.outbound.on_heard(now, path, &mut self.paths);

@@ -117,11 +117,11 @@ impl Association {
 
     /// Sends a packet that proves this end's key to the peer, which has accepted the COOKIE ECHO.
     pub(super) fn prove_key(&mut self, at: PathAddr) {
-        if self.seals()
-            && self.outbound.is_drained()
-            && let Some(path) = self.path_of(at)
-        {
-            self.paths.request_heartbeat(path);
+        if self.seals() && self.outbound.is_drained() {
+            // The COOKIE ACK may be a copy from another address.
+            for path in [self.path_of(at), self.paths.data_path()].into_iter().flatten() {
+                self.paths.request_heartbeat(path);
+            }
         }
     }
 
@@ -259,9 +259,7 @@ impl Association {
                 self.faults.undecryptable_packets += 1;
                 if matches!(error, OpenError::Replayed { .. }) {
                     // Of two copies, the genuine one may be this one.
-                    self.begin_credit(at, len);
-                    self.note_source(now, at);
-                    self.output.upkeep_due = true;
+                    self.on_replay(now, at, bytes, len);
                 }
                 if used_up {
                     // RFC 9147 §4.5.3
@@ -278,7 +276,10 @@ impl Association {
         bytes.copy_within(..CommonHeader::LEN, chunks.start);
         let inner = &bytes[chunks.start..chunks.end + CommonHeader::LEN];
         let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
-        if self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet) {
+        let departed = self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet);
+        let record = (opened.epoch, opened.sequence_number);
+        let asks = packet.first_chunk_type() == Some(ChunkType::ASCONF);
+        if departed || asks && self.distrusts_source(at, &packet, record) {
             // No key protects the addresses (RFC 5061 §6): a forged one must not use up the record, or the
             // genuine copy on a path in use would count as a replay.
             self.faults.unexpected_chunks += 1;

@@ -28,7 +28,7 @@ rare_state! {
         /// Path of the last SHUTDOWN or SHUTDOWN ACK.
         path: Option<PathId> = None,
         /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4 sends replies there).
-        asked_at: Option<PathAddr> = None,
+        pub(super) asked_at: Option<PathAddr> = None,
     }
 }
 

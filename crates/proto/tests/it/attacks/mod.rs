@@ -12,6 +12,7 @@ mod camping;
 mod changed_setup;
 mod clocks;
 mod cookies;
+mod dead_networks;
 mod ecn;
 mod events;
 mod flood;
