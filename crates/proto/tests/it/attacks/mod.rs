@@ -35,6 +35,7 @@ mod secrets;
 mod shared_keys;
 mod silence;
 mod stranger;
+mod timers;
 mod udp_ports;
 mod victim;
 mod wraps;
