@@ -142,7 +142,7 @@ impl Association {
         }
         // The cookie of a collision or restart may have agreed on protection. What follows it in the packet
         // was admitted before.
-        valid && (self.protection.is_none() || self.admits_clear(packet))
+        valid && (self.protection.is_none() || self.admits_clear(at, packet))
     }
 
     /// Runs the steps that are due once after all DATA chunks of a packet.

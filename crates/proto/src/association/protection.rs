@@ -412,13 +412,15 @@ impl Association {
 
     /// Returns whether a packet in clear may be processed. With protection, only chunks of a set-up or its
     /// repetition may (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
-    pub(super) fn admits_clear(&mut self, packet: &Packet<'_>) -> bool {
+    pub(super) fn admits_clear(&mut self, at: PathAddr, packet: &Packet<'_>) -> bool {
         let admits = match packet.first_chunk_type() {
             _ if !self.is_enforced() => {
                 !self.is_protected() && !self.config.protection.is_required()
                     || packet.chunks().flatten().all(|chunk| self.admits_in_set_up(&chunk))
             }
             Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
+            // It answers nothing.
+            Some(ChunkType::ABORT) if !self.has_sent_to(at) => false,
             // Once the peer has proved its keys it refuses nothing, and the COOKIE ACK is protected too.
             Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
                 if self.state == State::CookieEchoed && !self.is_proven() =>

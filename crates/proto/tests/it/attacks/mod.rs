@@ -2,6 +2,7 @@
 //! attacker can cause are bounded. (tests/hostile injects arbitrary input in every state; each attack here
 //! was made on another stack.)
 
+mod aborts;
 mod acknowledgements;
 mod amplification;
 mod bandwidth_probes;
