@@ -1,5 +1,5 @@
-//! An attacker repeats packets to keep a timer from expiring: what waits for the timer happens all the same,
-//! and as soon.
+//! An attacker repeats packets to keep a timer from expiring. What the timer brings about happens all the
+//! same, and as soon.
 
 use msctp_proto::{AssociationState as State, Config, Event, LossReason};
 use msctp_units::Span;
@@ -14,7 +14,7 @@ fn time_to_loss(pair: &mut Pair, side: Side, mut repeat: impl FnMut(&mut Pair)) 
     while !pair.host(side).saw(|event| matches!(event, Event::Lost(_))) {
         pair.run_for(Span::from_millis(100));
         repeat(pair);
-        assert!(pair.now.since(began) < Span::from_secs(2000), "never given up");
+        assert!(pair.now.since(began) < Span::from_secs(2000), "no timeout");
     }
     pair.now.since(began)
 }
