@@ -23,6 +23,7 @@ mod primary;
 mod protection;
 mod reading;
 mod reconfig;
+mod replays;
 mod replies;
 mod shutdown;
 mod streams;

@@ -10,6 +10,7 @@ use msctp_wire::{
 use super::Association;
 use super::control::Waiting;
 use super::copies::Copies;
+use super::replays::Replays;
 use crate::addr::{PathAddr, PathId};
 use crate::event::Event;
 use crate::extensions::Extensions;
@@ -33,6 +34,8 @@ pub(super) struct Output {
     pub(super) needs_checksum: bool,
     /// Chunks of which copies are to be sent on other paths.
     pub(super) copies: Rare<Copies>,
+    /// Answers to replayed packets.
+    pub(super) replays: Rare<Replays>,
     /// True if anything except data transfer happened, so that heartbeats, probes or address requests may be
     /// due. DATA and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
@@ -43,7 +46,7 @@ pub(super) struct Output {
 impl Output {
     /// Clears all pending output.
     pub(super) fn clear(&mut self) {
-        self.copies = Rare::default();
+        (self.copies, self.replays) = (Rare::default(), Rare::default());
     }
 }
 
@@ -345,9 +348,11 @@ impl Association {
 
     /// Returns the path of a SACK, if there is something to acknowledge.
     pub(super) fn sack_path(&self) -> Option<PathId> {
-        if !self.inbound.sack_pending() {
-            return None;
-        }
+        if self.inbound.sack_pending() { self.sack_target() } else { None }
+    }
+
+    /// Returns the path to which SACKs go.
+    pub(super) fn sack_target(&self) -> Option<PathId> {
         match self.output.sack_to.filter(|at| !self.may_be_forged(*at)) {
             Some(at) => self.paths.reply_path(at),
             None => self.paths.data_path(),
@@ -546,6 +551,9 @@ impl Association {
 
     /// Sends heartbeats, probes, address requests and their answers.
     fn send_upkeep(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(transmit) = self.send_repeated_sack(now, out) {
+            return Some(transmit);
+        }
         if self.watches_paths() {
             if let Some(request) = self.paths.poll_heartbeat(now) {
                 // Sent on idle paths (RFC 9260 §8.3)

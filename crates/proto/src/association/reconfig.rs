@@ -463,6 +463,13 @@ impl Association {
         self.push_response(at, serial, result);
     }
 
+    /// Repeats the answer to a request that was executed before (RFC 6525 §5.2.1).
+    pub(super) fn respond_again(&mut self, at: PathAddr, serial: ReconfigSerial) {
+        if let Answer::Again(result) = self.reconfig.theirs.look(serial) {
+            self.push_response(at, serial, result);
+        }
+    }
+
     /// Queues a response (RFC 6525 §5.1.7).
     fn push_response(&mut self, at: PathAddr, serial: ReconfigSerial, result: u32) {
         let params = [Param::ReconfigResponse(ReconfigResponse { serial, result, next_tsns: None })];

@@ -107,8 +107,16 @@ impl Path {
         matches!(self.state, PathState::Unconfirmed | PathState::PotentiallyFailed)
     }
 
+    /// Remembers a sent heartbeat. It replaces the oldest one, or the newest if the answer to the oldest may
+    /// still come: forged packets may cause heartbeats faster than they are answered.
     fn remember(&mut self, sent: Sent) {
+        let rto = self.rtt.rto();
         let heartbeat = &mut self.heartbeat;
+        let oldest = heartbeat.sent[heartbeat.next_slot];
+        if oldest.is_some_and(|oldest| sent.at < oldest.at + rto) {
+            heartbeat.sent[(heartbeat.next_slot + REMEMBERED - 1) % REMEMBERED] = Some(sent);
+            return;
+        }
         heartbeat.sent[heartbeat.next_slot] = Some(sent);
         heartbeat.next_slot = (heartbeat.next_slot + 1) % REMEMBERED;
     }
