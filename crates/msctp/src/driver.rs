@@ -731,19 +731,9 @@ fn take(
         DatagramOutcome::Unverified(handle) => {
             drain(state, now, Some(Stray { handle, at, udp_port, verified: false }), outbox);
         }
-        DatagramOutcome::Replied => answer(state, now, datagram.remote, outbox),
+        DatagramOutcome::Replied => state.answer_refused(now, datagram.remote, outbox),
         DatagramOutcome::Ignored(_) => {}
     }
-}
-
-/// Sends the core's answer to a packet from there that belongs to no association, and reports a set-up that
-/// the core refused.
-pub(crate) fn answer(state: &mut State, now: Time, remote: SocketAddr, outbox: &mut Outbox) {
-    let start = outbox.bytes.len();
-    if let Some((None, reply)) = state.core.poll_transmit_from(now, &mut outbox.bytes) {
-        outbox.push(start, &reply, None, remote.port());
-    }
-    state.note_refused(now, remote);
 }
 
 /// Origin of the current packet if no port was learned from it. Responses are sent there.

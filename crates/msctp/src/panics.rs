@@ -6,7 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use msctp_proto::{Event, LossReason};
 
-use crate::driver::answer;
 use crate::outbox::Outbox;
 use crate::state::State;
 
@@ -46,7 +45,9 @@ impl State {
         let now = self.now();
         let Some((handle, mut association)) = self.core.remove_panicked() else {
             let Some((at, port)) = self.core.refuse_panicked(now) else { resume_unwind(panic) };
-            return port.into_iter().for_each(|port| answer(self, now, (at.remote, port).into(), outbox));
+            return port
+                .into_iter()
+                .for_each(|port| self.answer_refused(now, (at.remote, port).into(), outbox));
         };
         // It may panic again.
         let last_words = catch_unwind(AssertUnwindSafe(|| {

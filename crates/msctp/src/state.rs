@@ -25,6 +25,7 @@ use crate::listener::Listener;
 use crate::log::Log;
 use crate::mobile::{Follower, Step};
 use crate::options::{TraceSink, over_udp};
+use crate::outbox::Outbox;
 use crate::place::Place;
 #[cfg(feature = "tls")]
 use crate::set_ups::SetUps;
@@ -521,6 +522,16 @@ impl State {
             slot.connect_by = Some(deadline);
             self.connect_by.insert((deadline, handle));
         }
+    }
+
+    /// Sends the core's answer to a packet from there that belongs to no association, and reports a set-up
+    /// that the core refused.
+    pub(crate) fn answer_refused(&mut self, now: Time, remote: SocketAddr, outbox: &mut Outbox) {
+        let start = outbox.bytes.len();
+        if let Some((None, reply)) = self.core.poll_transmit_from(now, &mut outbox.bytes) {
+            outbox.push(start, &reply, None, remote.port());
+        }
+        self.note_refused(now, remote);
     }
 
     /// Takes the core's trace for the sink, in the order of time. Call it when the core has nothing more to

@@ -231,8 +231,8 @@ impl Endpoint {
     /// Refuses the set-up whose association was being made: for a driver that has caught a panic of the
     /// application's controller or policy, after which [`remove_panicked`](Self::remove_panicked) returns
     /// `None`. The peer gets an ABORT, which is the next packet, and [`take_refused`](Self::take_refused)
-    /// returns the set-up. Returns where its packet came from, with the UDP port; `None` if no association was
-    /// being made.
+    /// returns the set-up. Returns where its packet came from, with the UDP port; `None` if no association
+    /// was being made.
     pub fn refuse_panicked(&mut self, now: Time) -> Option<(PathAddr, Option<u16>)> {
         let Accepting { at, peer, ports, peer_tag } = self.accepting.take()?;
         self.limits.end(peer);
