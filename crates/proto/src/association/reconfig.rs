@@ -252,6 +252,7 @@ impl Association {
                 (StreamRequest::ResetOutgoing(streams), Step::Quieting)
                     if self.outbound.are_quiet(streams) =>
                 {
+                    self.outbound.begin_reset();
                     // RFC 6525 §5.2.2 E3: the peer defers the reset until it has all data sent before. To
                     // wait for the acknowledgement here would cost a delayed SACK.
                     Step::Due

@@ -261,6 +261,7 @@ impl Outbound {
     pub(crate) fn finish_reset(&mut self, streams: &[u16], performed: bool) {
         self.resetting = false;
         self.queue.all_paused = false;
+        self.end_reset(performed);
         for stream in self.queue.selected(streams) {
             if performed {
                 self.queue.reset_numbers(stream);
