@@ -369,7 +369,14 @@ impl Association {
     /// reports that once.
     pub async fn shutdown(&self) -> Result<(), AssociationError> {
         let reported = self.reported.load(Ordering::Relaxed);
-        self.with_core(|association, now| association.shutdown(now));
+        {
+            let mut state = self.shared.lock();
+            let now = state.now();
+            state.shut_down(now, self.handle);
+            state.touch(self.handle);
+            state.unsettled = true;
+            state.wake_driver();
+        }
         self.wait(|slot| self.outcome(slot, reported)).await
     }
 

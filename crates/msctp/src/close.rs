@@ -90,13 +90,11 @@ impl State {
         for handle in self.live() {
             let connecting =
                 self.slots.get(&handle).is_some_and(|slot| matches!(slot.phase, Phase::Connecting));
-            if let Some(association) = self.core.association_mut(handle) {
-                if connecting {
-                    association.abort(now, &AbortReason::default());
-                } else {
-                    association.shutdown(now);
-                    self.abort_at(handle, deadline);
-                }
+            if !connecting {
+                self.shut_down(now, handle);
+                self.abort_at(handle, deadline);
+            } else if let Some(association) = self.core.association_mut(handle) {
+                association.abort(now, &AbortReason::default());
             }
         }
         self.wake_driver();

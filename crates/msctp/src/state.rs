@@ -438,12 +438,10 @@ impl State {
         let connecting = matches!(slot.phase, Phase::Connecting);
         slot.queued = false;
         self.give_up_at(handle, now + linger);
-        if let Some(association) = self.core.association_mut(handle) {
-            if connecting {
-                association.abort(now, &AbortReason::default());
-            } else {
-                association.shutdown(now);
-            }
+        if !connecting {
+            self.shut_down(now, handle);
+        } else if let Some(association) = self.core.association_mut(handle) {
+            association.abort(now, &AbortReason::default());
         }
         self.wake_driver();
     }
