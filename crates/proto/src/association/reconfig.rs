@@ -213,7 +213,7 @@ impl Association {
     }
 
     /// Cancels unsent requests when the association shuts down, and resumes the streams paused for them.
-    /// Those that tell the peer of streams that were given up stay: its readers would take what they have for
+    /// Those that tell the peer of streams that were abandoned stay: its readers would take what they have for
     /// all.
     pub(super) fn give_up_unasked(&mut self) {
         while let Some((settled, is_current)) = self.reconfig.ours.give_up(false) {
@@ -227,7 +227,7 @@ impl Association {
         }
     }
 
-    /// Returns whether the peer may not know of streams that were given up.
+    /// Returns whether the peer may not know of streams that were abandoned.
     pub(super) fn tells_codes(&self) -> bool {
         self.reconfig.ours.tells_codes()
     }

@@ -341,7 +341,7 @@ impl Outgoing {
         }
     }
 
-    /// Returns whether a request tells the peer of streams that were given up, so that what the peer has of
+    /// Returns whether a request tells the peer of streams that were abandoned, so that what the peer has of
     /// them is not all.
     pub(crate) fn tells_codes(&self) -> bool {
         self.requests.waiting.iter().any(Waiting::tells_codes)

@@ -203,7 +203,7 @@ fn ends_until_closed(pair: &mut Pair, streams: &[u16]) -> Vec<StreamEnd> {
     ends
 }
 
-/// The association is shut down right after streams were given up, by either end, and packets are lost: the
+/// The association is shut down right after streams were abandoned, by either end, and packets are lost: the
 /// peer's readers do not take the part that they have for the whole.
 #[test]
 fn a_shutdown_does_not_hide_that_streams_were_given_up() {
