@@ -213,8 +213,7 @@ impl Association {
     }
 
     /// Cancels unsent requests when the association shuts down, and resumes the streams paused for them.
-    /// Those that tell the peer of streams that were abandoned stay: its readers would take what they have for
-    /// all.
+    /// Those that tell the peer of abandoned streams stay: its readers would take what they have for all.
     pub(super) fn give_up_unasked(&mut self) {
         while let Some((settled, is_current)) = self.reconfig.ours.give_up(false) {
             // Only for the current one streams may have fallen silent.
