@@ -8,7 +8,6 @@ use msctp_units::Time;
 
 use crate::endpoint::Endpoint;
 use crate::error::CloseError;
-use crate::slot::Phase;
 use crate::state::State;
 
 impl Endpoint {
@@ -88,13 +87,8 @@ impl State {
         self.close_listeners();
         let deadline = now + self.linger;
         for handle in self.live() {
-            let connecting =
-                self.slots.get(&handle).is_some_and(|slot| matches!(slot.phase, Phase::Connecting));
-            if !connecting {
-                self.shut_down(now, handle);
+            if self.begin_end(now, handle) {
                 self.abort_at(handle, deadline);
-            } else if let Some(association) = self.core.association_mut(handle) {
-                association.abort(now, &AbortReason::default());
             }
         }
         self.wake_driver();

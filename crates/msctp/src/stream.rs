@@ -301,10 +301,13 @@ impl Drop for RecvStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         let Claim { association, stream, left } = &*self.claim;
+        if left.load(Ordering::Relaxed) {
+            return;
+        }
         if std::thread::panicking() {
             // The peer must not take what was written for the whole.
             association.reset_stream(*stream, 0);
-        } else if !left.load(Ordering::Relaxed) {
+        } else {
             association.end_stream(*stream);
         }
     }

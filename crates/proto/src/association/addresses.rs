@@ -386,8 +386,8 @@ impl Association {
     /// The receiver must refuse to delete the source of the packet (RFC 5061 §5.3 F8), and to keep only a
     /// source that is no address of the peer, or not the one that the peer names. No key protects the source:
     /// a copy that an observer delivers first, from there, would have the deletion refused, or delete the
-    /// wrong addresses. The genuine packet follows. A peer that does ask
-    /// from there asks again, in another `record`.
+    /// wrong addresses. The genuine packet follows. A peer that does ask from there asks again, in another
+    /// `record`.
     #[cold]
     pub(super) fn distrusts_source(&mut self, at: PathAddr, packet: &Packet<'_>, record: (u64, u64)) -> bool {
         let listed = self.paths.has_remote(&at.remote);
