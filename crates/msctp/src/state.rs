@@ -441,7 +441,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// Begins to end an association: aborts a set-up, and shuts down otherwise. Returns whether it shuts down.
+    /// Begins to end an association: aborts a set-up, else shuts down. Returns whether it shuts down.
     pub(crate) fn begin_end(&mut self, now: Time, handle: Handle) -> bool {
         let connecting = self.slots.get(&handle).is_some_and(|slot| matches!(slot.phase, Phase::Connecting));
         if !connecting {
