@@ -58,7 +58,7 @@ impl Readdressing {
 
 impl Association {
     /// Returns whether the state allows ASCONFs (RFC 5061 §5.1.1 C4).
-    fn may_readdress(&self) -> bool {
+    pub(super) fn may_readdress(&self) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
         //# Both ASCONF and ASCONF-ACK Chunks MUST NOT be sent in any SCTP state except ESTABLISHED,
         //# SHUTDOWN-PENDING, SHUTDOWN-RECEIVED, and SHUTDOWN-SENT.

@@ -332,7 +332,10 @@ impl Association {
             }
         };
         match received {
-            Received::New => self.stats.data_chunks_received += 1,
+            Received::New => {
+                self.stats.data_chunks_received += 1;
+                self.note_data(now);
+            }
             Received::Duplicate => self.stats.duplicate_tsns_received += 1,
             Received::Dropped => {}
             // Both ends agreed on the streams under protection: the peer does not send on others.
@@ -529,7 +532,7 @@ impl Association {
     fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>, authenticated: bool) {
         let Some(info) = ack.info() else { return };
         let Some(named) = HeartbeatInfo::from_bytes(info) else { return };
-        if self.on_port_answer(now, &named) {
+        if self.on_port_answer(now, &named) || self.on_newcomer_answer(now, &named, authenticated) {
             return;
         }
         // An observer can answer a HEARTBEAT in clear to an address that the peer only lists.

@@ -209,6 +209,18 @@ impl Association {
         }
     }
 
+    /// Returns the UDP port of the packet that is being handled.
+    pub(super) fn source_port(&self) -> Option<u16> {
+        self.encapsulation().map(|encapsulation| encapsulation.source)
+    }
+
+    /// Uses this port on a path from now on.
+    pub(super) fn set_source_port(&mut self, at: PathAddr, port: u16) {
+        if let Some(encapsulation) = self.encapsulation_mut() {
+            encapsulation.learn(at, port, true);
+        }
+    }
+
     /// Forgets what packets in clear have taught, when the first protected one has come: anyone who saw the
     /// set-up may have sent them. The port is that which the application called, or from which the peer's
     /// COOKIE ECHO came.

@@ -25,6 +25,7 @@ mod reading;
 mod reconfig;
 mod replays;
 mod replies;
+mod roaming;
 mod shutdown;
 mod streams;
 mod table12;

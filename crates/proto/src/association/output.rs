@@ -11,6 +11,7 @@ use super::Association;
 use super::control::Waiting;
 use super::copies::Copies;
 use super::replays::Replays;
+use super::roaming::Roaming;
 use crate::addr::{PathAddr, PathId};
 use crate::event::Event;
 use crate::extensions::Extensions;
@@ -36,6 +37,8 @@ pub(super) struct Output {
     pub(super) copies: Rare<Copies>,
     /// Answers to replayed packets.
     pub(super) replays: Rare<Replays>,
+    /// New addresses of the peer that are asked.
+    pub(super) roaming: Rare<Roaming>,
     /// True if anything except data transfer happened, so that heartbeats, probes or address requests may be
     /// due. DATA and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
@@ -47,6 +50,7 @@ impl Output {
     /// Clears all pending output.
     pub(super) fn clear(&mut self) {
         (self.copies, self.replays) = (Rare::default(), Rare::default());
+        self.roaming = Rare::default();
     }
 }
 

@@ -301,6 +301,7 @@ impl Association {
         self.begin_credit(at, len);
         self.note_source(now, at);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
+        self.note_newcomer(now, at, false);
         if self.paths.len() > 1
             && let Some(path) = self.path_of(at)
         {

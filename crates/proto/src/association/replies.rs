@@ -37,7 +37,11 @@ impl Association {
             };
             self.output.credit = left;
         }
-        self.control.push(to, self.tags.peer_tag, chunk);
+        match self.source_port().filter(|_| self.path_of(to).is_none()) {
+            // No port is known of an address without a path.
+            Some(port) => self.control.push_to_port(to, self.tags.peer_tag, port, chunk),
+            None => self.control.push(to, self.tags.peer_tag, chunk),
+        }
     }
 
     /// Returns the overhead of an SCTP packet in bytes: the common header, and an AUTH chunk or protection if

@@ -14,7 +14,7 @@ timer_table! {
         SetUp,
         /// T2-shutdown and T5-shutdown-guard (RFC 9260 §9.2).
         Shutdown,
-        /// The idle timeout (`Config::idle_timeout`) and the HEARTBEATs before it.
+        /// The idle timeout (`Config::idle_timeout`), the HEARTBEATs before it and that after data.
         Idle,
         /// T3-rtx and the other timers of data transfer: `outbound::timeout` has their table.
         Data,
@@ -77,7 +77,7 @@ impl Association {
             Timer::SetUp | Timer::Shutdown if self.state == State::Established => None,
             Timer::SetUp => self.set_up.t1,
             Timer::Shutdown => earlier(self.closing.t2, self.closing.t5),
-            Timer::Idle => self.liveness.alarm,
+            Timer::Idle => self.liveness.next_timeout(),
             Timer::Data => self.outbound.next_timeout(&self.paths),
             Timer::Paths if !self.watches_paths() => None,
             Timer::Paths => self.paths.next_timeout(),

@@ -455,7 +455,7 @@ impl Paths {
             Purpose::Bandwidth(probe) => Some(self.on_probe_ack(index, &info, probe, now)),
             Purpose::PathMtu => Some(self.on_pmtu_probe_ack(index, info.nonce, now)),
             // `association::encapsulation` knows them.
-            Purpose::Port(_) => Some(false),
+            Purpose::Port(_) | Purpose::Address => Some(false),
         };
         if let Some(known) = probe {
             return if known { Acknowledged::Probe { path: info.path } } else { Acknowledged::Unknown };

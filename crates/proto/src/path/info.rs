@@ -11,6 +11,9 @@ pub(crate) const HEARTBEAT_INFO_LEN: usize = 28;
 const LAST_PORT: u64 = u64::MAX - 1;
 const FIRST_PORT: u64 = LAST_PORT - u16::MAX as u64;
 
+/// The number of [`Purpose::Address`].
+const ADDRESS: u64 = FIRST_PORT - 1;
+
 /// The purpose of a HEARTBEAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -18,7 +21,9 @@ pub(crate) enum Purpose {
     Heartbeat,
     /// Tests whether the peer receives at this UDP port (RFC 6951 §5.4).
     Port(u16),
-    /// The bandwidth probe with this number, below `u64::MAX` − 65,537.
+    /// Tests whether the peer receives at an address that it did not add.
+    Address,
+    /// The bandwidth probe with this number, below `u64::MAX` − 65,538.
     Bandwidth(u64),
     /// Tests whether a packet of the probe's size passes (RFC 8899 §6.2.1.2).
     PathMtu,
@@ -30,6 +35,7 @@ impl Purpose {
             Self::Heartbeat => 0,
             Self::Bandwidth(number) => number.saturating_add(1),
             Self::Port(port) => LAST_PORT - u64::from(port),
+            Self::Address => ADDRESS,
             Self::PathMtu => u64::MAX,
         }
     }
@@ -39,6 +45,7 @@ impl Purpose {
             0 => Self::Heartbeat,
             u64::MAX => Self::PathMtu,
             FIRST_PORT..=LAST_PORT => Self::Port((LAST_PORT - number) as u16),
+            ADDRESS => Self::Address,
             number => Self::Bandwidth(number - 1),
         }
     }
@@ -63,7 +70,7 @@ impl HeartbeatInfo {
     /// Encodes the information in big-endian order: path, purpose, sent, nonce.
     ///
     /// The purpose is 0 for a heartbeat, the number plus 1 for a bandwidth probe, all ones for a PMTU probe,
-    /// and the largest other numbers for UDP ports.
+    /// and the largest other numbers for UDP ports and a new address.
     pub(crate) fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
         let mut bytes = [0; HEARTBEAT_INFO_LEN];
         bytes[..4].copy_from_slice(&self.path.number().to_be_bytes());
@@ -105,6 +112,7 @@ mod tests {
             Purpose::Bandwidth(0),
             Purpose::Port(0),
             Purpose::Port(u16::MAX),
+            Purpose::Address,
             Purpose::PathMtu,
         ] {
             let info = HeartbeatInfo { purpose, ..heartbeat };

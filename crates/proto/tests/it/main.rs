@@ -30,6 +30,7 @@ mod random_operations;
 mod reconfig;
 mod redundant;
 mod release;
+mod roaming;
 mod silence;
 mod single;
 mod states;
