@@ -29,10 +29,14 @@ use crate::protection::{SetUpNumbers, bind};
 use crate::rare::{Rare, Untouched};
 use crate::stats::AssociationState as State;
 use crate::tags::Tags;
+use crate::timer_table::earlier;
 use crate::trace::TraceKind;
 
 /// Maximum extension in a new INIT beyond the measured round-trip time: one second (RFC 9260 §5.2.6).
 const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
+
+/// Time between the INITs on different paths: the Connection Attempt Delay of RFC 8305 §5.
+const ATTEMPT_DELAY: Span = Span::from_millis(250);
 
 /// Longest RTO with which data begins after T1 backed off: 3 s (RFC 6298 §5.7).
 const BACKED_OFF_SET_UP: Span = Span::from_secs(3);
@@ -49,6 +53,10 @@ pub(super) struct SetUp {
     pub(super) retransmissions: u32,
     /// Path of the next INIT or COOKIE ECHO.
     path: Option<PathId>,
+    /// Paths of the INITs since T1-init started.
+    tried: Vec<PathId>,
+    /// Time of the INIT on the next path that was not tried, with `Moves::Fast`.
+    attempt: Option<Time>,
     /// Time at which the last INIT or COOKIE ECHO was sent.
     sent: Time,
     /// With protection this end's INIT, from its first transmission to the INIT ACK: retransmissions are the
@@ -74,6 +82,8 @@ impl Untouched for SetUp {
         early: None,
         retransmissions: 0,
         path: None,
+        tried: Vec::new(),
+        attempt: None,
         sent: Time::ZERO,
         init: Vec::new(),
         cookie: Vec::new(),
@@ -85,6 +95,11 @@ impl Untouched for SetUp {
 }
 
 impl SetUp {
+    /// Returns the time of the next INIT or COOKIE ECHO.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        earlier(self.t1, self.attempt)
+    }
+
     /// Returns the content of the COOKIE ECHO's packet: cookie and unrecognized parameters.
     pub(super) fn echo(&self) -> (&[u8], &[u8]) {
         (&self.cookie, &self.unrecognized)
@@ -116,7 +131,37 @@ impl Association {
         self.set_up.t1.get_or_insert(t1);
         self.set_up.due = false;
         self.set_up.sent = now;
+        if self.state == State::CookieWait {
+            self.set_up.tried.push(path);
+            let more = self.config.moves.is_fast() && self.next_attempt().is_some();
+            self.set_up.attempt = more.then_some(now + ATTEMPT_DELAY);
+        }
         Some(path)
+    }
+
+    /// Returns the next path on which no INIT was sent since T1-init started.
+    fn next_attempt(&self) -> Option<PathId> {
+        self.set_up_paths().find(|path| !self.set_up.tried.contains(path))
+    }
+
+    /// Sends the same INIT on another path, without an answer on the ones before: the network of the first
+    /// one may lead nowhere. The first INIT ACK decides, and only its sender gets the cookie back.
+    fn attempt_timeout(&mut self, now: Time) {
+        if self.set_up.attempt.take_if(|at| *at <= now).is_some()
+            && let Some(path) = self.next_attempt()
+        {
+            (self.set_up.path, self.set_up.due) = (Some(path), true);
+        }
+    }
+
+    /// Records that packets do not leave on a path: there is no route, or the network said so. A set-up that
+    /// waits for an answer there goes on with the next path at once.
+    pub fn path_unreachable(&mut self, now: Time, path: PathId) {
+        if self.state == State::CookieWait && self.set_up.path == Some(path) && self.set_up.attempt.is_some() {
+            self.set_up.attempt = Some(now);
+            self.attempt_timeout(now);
+            self.after_change(now);
+        }
     }
 
     /// Passes this end's INIT to `send`. With protection it is the one sent before, if there is one.
@@ -195,6 +240,9 @@ impl Association {
         if self.paths.remotes().all(|address| self.set_up.unreachable.contains(&address)) {
             // RFC 9260 §10 ICMP8: as an ABORT
             self.close(now, Some(LossReason::PortUnreachable { address: remote }));
+        } else if self.set_up.attempt.is_some() && self.next_attempt().is_some() {
+            self.set_up.attempt = Some(now);
+            self.attempt_timeout(now);
         } else if self.set_up.t1.is_some() {
             self.set_up.t1 = Some(now);
             self.set_up_timeout(now);
@@ -206,9 +254,10 @@ impl Association {
     /// Handles T1 (RFC 9260 §5.1.6, last two paragraphs).
     pub(super) fn set_up_timeout(&mut self, now: Time) {
         if self.set_up.t1.is_none_or(|t1| t1 > now) {
-            return;
+            return self.attempt_timeout(now);
         }
-        self.set_up.t1 = None;
+        (self.set_up.t1, self.set_up.attempt) = (None, None);
+        self.set_up.tried.clear();
         self.set_up.retransmissions += 1;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# This MUST be repeated up to 'Max.Init.Retransmits' times.
@@ -240,21 +289,31 @@ impl Association {
         self.set_up.due = true;
     }
 
-    /// Returns the confirmed path after the last one used, in a cycle.
+    /// Returns the next path of the set-up.
     fn next_set_up_path(&self) -> Option<PathId> {
+        self.set_up_paths().next().or(self.set_up.path)
+    }
+
+    /// Returns the confirmed paths to addresses whose port is not closed, from the one after the last used on
+    /// in a cycle.
+    fn set_up_paths(&self) -> impl Iterator<Item = PathId> {
         let last = self.set_up.path;
-        let confirmed = || self.paths.iter().filter(|path| path.is_confirmed()).map(Path::id);
-        confirmed().find(|&path| Some(path) > last).or_else(|| confirmed().next()).or(last)
+        let open = |path: &&Path| !self.set_up.unreachable.contains(&path.addr().remote);
+        let confirmed = move || self.paths.iter().filter(|path| path.is_confirmed()).filter(open).map(Path::id);
+        let after = confirmed().filter(move |&path| Some(path) > last);
+        after.chain(confirmed().filter(move |&path| Some(path) <= last))
     }
 
     /// Measures the round-trip time of a chunk that was not retransmitted (RFC 9260 §6.3.1 C5).
     fn measure_set_up(&mut self, now: Time, at: PathAddr) {
-        let path = self.path_of(at);
-        if self.set_up.retransmissions > 0 || self.set_up.path != path {
+        let Some(path) = self.path_of(at).filter(|_| self.set_up.retransmissions == 0) else { return };
+        let was_tried = self.set_up.tried.contains(&path);
+        if !was_tried && self.set_up.path != Some(path) {
             return;
         }
-        let sample = now.since(self.set_up.sent);
-        if let Some(path) = path.and_then(|path| self.paths.get_mut(path)) {
+        if let Some(path) = self.paths.get_mut(path) {
+            // An INIT is the only packet on its path.
+            let sample = now.since(if was_tried { path.last_used() } else { self.set_up.sent });
             path.measure_round_trip(now, sample);
             let (id, srtt, rto) = (path.id(), path.rtt.srtt().unwrap_or(sample), path.rtt.rto());
             self.tracer.push(now, TraceKind::Rtt { path: id, sample, srtt, rto });

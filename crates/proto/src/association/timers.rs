@@ -75,7 +75,7 @@ impl Association {
     fn deadline(&self, timer: Timer) -> Option<Time> {
         match timer {
             Timer::SetUp | Timer::Shutdown if self.state == State::Established => None,
-            Timer::SetUp => self.set_up.t1,
+            Timer::SetUp => self.set_up.next_timeout(),
             Timer::Shutdown => earlier(self.closing.t2, self.closing.t5),
             Timer::Idle => self.liveness.next_timeout(),
             Timer::Data => self.outbound.next_timeout(&self.paths),

@@ -27,7 +27,8 @@ pub enum Moves {
 }
 
 impl Moves {
-    /// Returns whether the request to add a new address leaves from that address.
+    /// Returns whether the request to add a new address leaves from that address, and whether a set-up tries
+    /// several pairs of addresses at a time.
     pub(crate) fn is_fast(self) -> bool {
         self == Self::Fast
     }

@@ -414,6 +414,11 @@ impl Path {
         self.last_used = now;
     }
 
+    /// Returns the time of the last such transmission.
+    pub(crate) fn last_used(&self) -> Time {
+        self.last_used
+    }
+
     /// Returns the trace entry of its window.
     #[cold]
     pub(crate) fn window_trace(&self) -> TraceKind {

@@ -26,6 +26,7 @@ mod peer_check;
 mod policies;
 mod progress;
 mod protection;
+mod race;
 mod random_operations;
 mod reconfig;
 mod redundant;
