@@ -16,6 +16,39 @@ pub(crate) enum Evidence {
     Silent,
 }
 
+/// Most answers to HEARTBEATs in a row that revive a path, as a power of two.
+const MOST_DOUBT: u8 = 6;
+
+/// Failures of a path to deliver data, between which answers to HEARTBEATs revived it.
+///
+/// A network may pass nothing else: an observer decides, or a queue drops large packets. Each time that data
+/// finds the path dead, it takes twice as many answers until data may go there again, while another path works.
+#[derive(Debug, Default)]
+pub(super) struct Doubt {
+    /// Bytes acknowledged on the path at the last failure, modulo 2^32; `None` before the first.
+    acked: Option<u32>,
+    /// Failures since something was acknowledged, at most [`MOST_DOUBT`].
+    failures: u8,
+    /// Answers since the last failure.
+    answers: u8,
+}
+
+impl Doubt {
+    /// Records that data found the path dead. `acked`: bytes acknowledged there so far.
+    fn on_failure(&mut self, acked: u64) {
+        let acked = Some(acked as u32);
+        let again = self.acked == acked;
+        self.failures = if again { (self.failures + 1).min(MOST_DOUBT) } else { 0 };
+        (self.acked, self.answers) = (acked, 0);
+    }
+
+    /// Records an answer. Returns whether they are enough.
+    fn on_answer(&mut self) -> bool {
+        self.answers = self.answers.saturating_add(1);
+        self.answers >= 1 << self.failures
+    }
+}
+
 impl Paths {
     /// Counts an unanswered request on the path and backs off its RTO (T4-rto, RFC 5061 §5.1 B1, B2;
     /// RFC 6525 §5.1.1).
@@ -52,7 +85,12 @@ impl Paths {
             // RFC 8899 §4.3: the packet may have been too large
             let event = self.list[index].suspect_pmtu();
             self.emit_all(event);
+            let was_active = self.list[index].state == PathState::Active;
             self.count_path_error(index, evidence);
+            let path = &mut self.list[index];
+            if was_active && path.state != PathState::Active {
+                path.doubt.on_failure(path.bytes_acked);
+            }
         }
         // RFC 9260 §8.1. Counted even if the path was removed: the peer did not answer.
         self.count_assoc_error();
@@ -71,6 +109,20 @@ impl Paths {
         if path.state != PathState::Active && path.confirmed {
             self.set_state(index, PathState::Active);
         }
+    }
+
+    /// Records an answer to a HEARTBEAT on a path that is not active. Returns whether the path becomes active.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
+    //= type=exception
+    //= reason=a path that answers HEARTBEATs and delivers no data takes more than one answer while another
+    //= reason=path works
+    //# Upon the receipt of the HEARTBEAT ACK chunk, the sender of the HEARTBEAT chunk SHOULD clear the error
+    //# counter of the destination transport address to which the HEARTBEAT chunk was sent and mark the
+    //# destination transport address as active if it is not so marked.
+    pub(super) fn is_revived(&mut self, index: usize) -> bool {
+        let enough = self.list[index].doubt.on_answer();
+        let id = self.list[index].id;
+        enough || !self.list.iter().any(|other| other.id != id && other.is_usable())
     }
 
     /// Clears the association's counter after an acknowledgement of data on any path (RFC 9260 §8.1).

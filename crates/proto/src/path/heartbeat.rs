@@ -487,14 +487,19 @@ impl Paths {
         let path = &mut self.list[index];
         path.error_count = 0;
         path.answered = now;
-        if path.confirmed {
+        if path.confirmed && path.state != PathState::Active && !self.is_revived(index) {
+            // The next answer is as soon as that of a potentially failed path.
+            let path = &mut self.list[index];
+            path.heartbeat.period = path.rtt.rto();
+            path.heartbeat.due = Some(now + path.heartbeat.period);
+        } else if self.list[index].confirmed {
             self.set_state(index, PathState::Active);
             if self.list[index].heartbeat.due.is_none() {
                 // A potentially failed path had none.
                 self.schedule_next(index, now);
             }
         } else {
-            path.heartbeat.ready = false;
+            self.list[index].heartbeat.ready = false;
             self.mark_confirmed(index);
             self.schedule_next(index, now);
         }

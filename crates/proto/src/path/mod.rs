@@ -240,6 +240,8 @@ pub(crate) struct Path {
     pub timeouts: u32,
     /// Those to which the peer had not answered by a closed window.
     pub(crate) unanswered_timeouts: u32,
+    /// Failures to deliver data.
+    doubt: failure::Doubt,
     /// Fast retransmits.
     pub fast_retransmits: u32,
     /// Spurious T3-rtx expirations that were undone.
@@ -305,6 +307,7 @@ impl Path {
             loss_probes: 0,
             timeouts: 0,
             unanswered_timeouts: 0,
+            doubt: failure::Doubt::default(),
             fast_retransmits: 0,
             spurious_timeouts: 0,
             ld_recoveries: 0,

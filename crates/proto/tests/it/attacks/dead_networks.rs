@@ -257,3 +257,32 @@ fn copies_from_a_dead_network_do_not_keep_data_there() {
     });
     assert!(copied <= alone + Span::from_millis(300), "{copied} instead of {alone}");
 }
+
+/// A network passes only small packets, such as HEARTBEATs: data that goes back to it with each answer would
+/// wait for a timeout each time.
+#[test]
+fn a_network_that_passes_only_heartbeats_does_not_keep_its_data() {
+    let mut arrived = Vec::new();
+    for passes_small in [false, true] {
+        let mut pair = Pair::new(psk(), vec![b_ip(0)]);
+        pair.rate = Some(msctp_units::Rate::from_mbps(8));
+        pair.connect(psk(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(5));
+        pair.transfer(Side::B, 20, 100, Span::from_secs(5));
+        pair.drop_if(move |flight: &Flight| {
+            let there = flight.at.local == a_ip(0) || flight.at.remote == a_ip(0);
+            there && !(passes_small && flight.bytes.len() < 200)
+        });
+        let (mut waiting, end) = ((0..u32::MAX).take(1 << 20).collect(), pair.now + Span::from_secs(60));
+        let before = pair.a.received.len();
+        loop {
+            pair.feed(Side::B, &mut waiting, 1000);
+            if !pair.step(end) {
+                break;
+            }
+        }
+        arrived.push(pair.a.received.len() - before);
+        assert_alive(&pair);
+    }
+    assert!(arrived[1] * 10 >= arrived[0] * 9, "{arrived:?} messages, of a dead network and of this one");
+}
