@@ -35,7 +35,7 @@ struct Flow {
 #[derive(Debug)]
 pub(super) struct ReceiveCredit {
     flows: BTreeMap<u16, Flow>,
-    /// What waits for readers, of all streams.
+    /// Bytes that readers could take now, of all streams.
     unread: u64,
     /// The limit of each stream before it is raised.
     first_limit: u64,

@@ -317,7 +317,9 @@ impl Inbound {
         }
         self.record(tsn, place);
         self.window.hold(data.payload.len());
-        if let Some(credit) = self.ordering.ready.credit_mut() {
+        if self.ordering.ready.has_credit()
+            && let Some(credit) = self.ordering.ready.credit_mut()
+        {
             credit.on_arrival(data.stream, chunk_charge(data.payload.len(), whole));
         }
         let (last, arrived) = if whole {
@@ -424,6 +426,13 @@ impl Inbound {
     /// Requests a SACK with the limit of a stream if it changes enough.
     #[inline]
     fn check_credit(&mut self, stream: u16) {
+        if self.ordering.ready.has_credit() {
+            self.check_limits(stream);
+        }
+    }
+
+    #[inline(never)]
+    fn check_limits(&mut self, stream: u16) {
         let size = self.window.size();
         if let Some(credit) = self.ordering.ready.credit_mut()
             && credit.check(stream, size)

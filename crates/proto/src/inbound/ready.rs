@@ -235,6 +235,12 @@ impl Ready {
         self.apart.credit = Some(Box::new(ReceiveCredit::new(buffer)));
     }
 
+    /// Returns whether streams have limits.
+    #[inline]
+    pub(super) fn has_credit(&self) -> bool {
+        self.apart.is_touched() && self.apart.credit.is_some()
+    }
+
     /// Returns the limits of streams.
     #[inline]
     pub(super) fn credit(&self) -> Option<&ReceiveCredit> {

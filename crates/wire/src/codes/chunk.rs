@@ -53,9 +53,9 @@ code_field! {
     ASCONF = 0xc1, "ASCONF";
     /// RFC 8260 §2.3.1.
     I_FORWARD_TSN = 0xc2, "I-FORWARD-TSN";
-    /// Private: docs/internals/stream-credit.md. Skipped without a report by a receiver that does not know it.
+    /// Private (docs/internals/stream-credit.md); a receiver that does not know it skips it without a report.
     STREAM_BLOCKED = 0xbc, "STREAM BLOCKED";
-    /// Private: docs/internals/stream-credit.md. Skipped without a report by a receiver that does not know it.
+    /// Private (docs/internals/stream-credit.md); a receiver that does not know it skips it without a report.
     STREAM_CREDIT = 0xbf, "STREAM CREDIT";
 }
 
