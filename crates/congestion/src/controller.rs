@@ -126,7 +126,7 @@ pub trait Controller: fmt::Debug + Send {
     fn on_pmtu(&mut self, pmdcs: u64);
 
     /// Returns the rate at which to space packets on the IP wire, or `None`, the default, for window-limited
-    /// bursts.
+    /// bursts. A rate below 12 kbit/s counts as that.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

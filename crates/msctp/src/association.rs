@@ -14,6 +14,7 @@ use msctp_proto::{
 };
 use msctp_units::Time;
 
+use crate::budget::within_budget;
 use crate::error::{AssociationError, CallError, SendError};
 use crate::history::History;
 use crate::slot::{Last, Phase, Slot};
@@ -78,8 +79,9 @@ impl Association {
     pub(crate) fn poll_established(&self, cx: &Context<'_>) -> Poll<Result<(), AssociationError>> {
         self.poll_wait(cx, |slot| match &slot.phase {
             Phase::Connecting => None,
-            Phase::Up => Some(Ok(())),
-            Phase::Over(error) => Some(Err(error.clone().unwrap_or(AssociationError::EndpointGone))),
+            // A peer that has shut down since may have sent messages.
+            Phase::Up | Phase::Over(None) => Some(Ok(())),
+            Phase::Over(Some(error)) => Some(Err(error.clone())),
         })
     }
 
@@ -103,7 +105,7 @@ impl Association {
 
     /// Waits for an event until `ready` returns a value.
     pub(crate) async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
-        poll_fn(|cx| self.poll_wait(cx, &mut ready)).await
+        poll_fn(|cx| within_budget(cx, |cx| self.poll_wait(cx, &mut ready))).await
     }
 
     /// Sends a message (RFC 9260 §11.1.5); waits while the send buffer is full, or while the peer does not
@@ -113,7 +115,7 @@ impl Association {
     ///
     /// The message cannot be sent, or the association is closing or over.
     pub async fn send(&self, message: OutMessage) -> Result<(), SendError> {
-        poll_fn(|cx| self.poll_send(cx, &message)).await
+        poll_fn(|cx| within_budget(cx, |cx| self.poll_send(cx, &message))).await
     }
 
     /// Sends a message as [`send`](Self::send) does, without waiting. An eighth of the send buffer is for
@@ -210,7 +212,7 @@ impl Association {
     ///   goes on. [`recv_part`](Self::recv_part) receives messages of any size.
     /// - Otherwise the association was lost; messages that arrived before are returned first.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
-        poll_fn(|cx| self.poll_recv(cx, true)).await
+        poll_fn(|cx| within_budget(cx, |cx| self.poll_recv(cx, true))).await
     }
 
     /// Returns the number of restarts of the peer (RFC 9260 §5.2.4 A) before what [`recv`](Self::recv) or
@@ -250,7 +252,7 @@ impl Association {
     ///
     /// As [`recv`](Self::recv), without [`AssociationError::MessageTooLarge`].
     pub async fn recv_part(&self) -> Result<Option<Message>, AssociationError> {
-        poll_fn(|cx| self.poll_recv(cx, false)).await
+        poll_fn(|cx| within_budget(cx, |cx| self.poll_recv(cx, false))).await
     }
 
     /// Receives the next message, `whole` or in parts.
@@ -361,7 +363,9 @@ impl Association {
     }
 
     /// Shuts down gracefully (RFC 9260 §9.2): delivers everything first. Ready when the association is
-    /// over.
+    /// over. That takes as long as the peer reads nothing: limit it by `tokio::time::timeout` and
+    /// [`abort`](Self::abort). [`EndpointOptions::linger`](crate::EndpointOptions::linger) limits only the
+    /// shutdown of an association that was dropped, and [`Endpoint::close`](crate::Endpoint::close).
     ///
     /// # Errors
     ///

@@ -46,9 +46,8 @@ impl Endpoint {
     }
 
     /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason, text, bytes or a
-    /// code. Ready when the
-    /// kernel has the packets and the sockets are closed. Undelivered data is lost. The endpoint accepts no
-    /// new associations, as after [`close`](Self::close), and a pending `close` ends.
+    /// code. Ready when the kernel has the packets and the sockets are closed. Undelivered data is lost. The
+    /// endpoint accepts no new associations, as after [`close`](Self::close), and a pending `close` ends.
     ///
     /// For a program that must end at once. Each peer gets one packet; a peer whose packet is lost detects
     /// the end by its idle timeout ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).

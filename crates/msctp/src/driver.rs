@@ -731,13 +731,7 @@ fn take(
         DatagramOutcome::Unverified(handle) => {
             drain(state, now, Some(Stray { handle, at, udp_port, verified: false }), outbox);
         }
-        DatagramOutcome::Replied => {
-            let start = outbox.bytes.len();
-            if let Some((None, reply)) = state.core.poll_transmit_from(now, &mut outbox.bytes) {
-                outbox.push(start, &reply, None, udp_port);
-            }
-            state.note_refused(now, datagram.remote);
-        }
+        DatagramOutcome::Replied => state.answer_refused(now, datagram.remote, outbox),
         DatagramOutcome::Ignored(_) => {}
     }
 }

@@ -365,7 +365,7 @@ fn shards_of(
         cores.push(first.shard(seed()?));
     }
     let clock = Clock::start();
-    let unproven = OfEndpoint::new(options.backlog.min(options.core.max_associations.div_ceil(4)));
+    let unproven = OfEndpoint::new(options.core.max_associations.div_ceil(4));
     let of = options.shards;
     let shards = std::iter::once(first).chain(cores).zip(0..).zip(sockets).map(|((core, index), sockets)| {
         let locals = sockets.iter().map(Socket::local).collect();

@@ -394,7 +394,8 @@ pub enum StreamError {
     Taken(u16),
     /// Every stream that this end may open is taken.
     #[error(
-        "no free stream: this association has {0} streams in both directions; drop one, or ask for more (outbound_streams)"
+        "no free stream: each end opens half of the {0} streams in both directions; drop one, or ask for more \
+         (outbound_streams)"
     )]
     NoneFree(u16),
     /// The association was shut down.
@@ -464,9 +465,11 @@ fn words(reason: &LossReason) -> String {
         LossReason::EarlierVersion => ProtectionMismatch::EarlierVersion.to_string(),
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
         LossReason::PeerAborted { cause, code, reason } => {
-            let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
-            let cause = if code.is_some() { code_text(*code) } else { cause };
-            format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
+            let why = match (code, cause) {
+                (None, Some(cause)) => format!(" (cause {cause})"),
+                (code, _) => code_text(*code),
+            };
+            format!("the peer aborted the association{why}{}", detail(&String::from_utf8_lossy(reason)))
         }
         LossReason::Aborted => "aborted by this end".to_owned(),
         LossReason::Panicked { message } => format!("code of this end panicked: {message}"),

@@ -139,6 +139,7 @@ struct Readme;
 
 mod association;
 mod binding;
+mod budget;
 mod calls;
 mod clock;
 mod close;

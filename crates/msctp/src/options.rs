@@ -152,7 +152,8 @@ impl TraceSink {
     /// order of time. It may call the endpoint and its associations, of which a handle in it keeps them
     /// alive, and must not block, which would hold up all of them. The numbers are not reused. Times are
     /// those of [`Endpoint::now`](crate::Endpoint::now). With several [`shards`](EndpointOptions::shards)
-    /// their tasks may call `sink` at the same time, each for its own associations.
+    /// their tasks may call `sink` at the same time, each for its own associations. A panic of `sink` ends
+    /// the endpoint.
     pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }

@@ -27,19 +27,28 @@ pub(crate) fn contain<R>(
     }
 }
 
+/// Number of characters of a panic's message that are reported.
+const MOST_CHARACTERS: usize = 1000;
+
 /// Returns the message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").chars().take(MOST_CHARACTERS).collect()
 }
 
 impl State {
-    /// Ends the association that panicked. Continues to unwind if it was none's code.
+    /// Ends the association that panicked, or the set-up. Continues to unwind if it was none's code.
     fn end_panicked(&mut self, panic: Box<dyn Any + Send>, outbox: &mut Outbox) {
         // A packet may have been begun.
         outbox.drop_rest();
-        let Some((handle, mut association)) = self.core.remove_panicked() else { resume_unwind(panic) };
         let now = self.now();
+        let Some((handle, mut association)) = self.core.remove_panicked() else {
+            let Some((at, port)) = self.core.refuse_panicked(now) else { resume_unwind(panic) };
+            return port
+                .into_iter()
+                .for_each(|port| self.answer_refused(now, (at.remote, port).into(), outbox));
+        };
         // It may panic again.
         let last_words = catch_unwind(AssertUnwindSafe(|| {
             association.abort(now, &REASON.into());

@@ -205,6 +205,7 @@ impl State {
                 Rejection::NoCommonProtection(PeerProtection::of(&methods))
             }
             RefusalReason::TooManyOfPeer => Rejection::TooManyOfPeer,
+            RefusalReason::Panicked => Rejection::Panicked,
             _ => Rejection::TooManyAssociations,
         };
         listener.arrivals.reject(remote, rejection);

@@ -11,7 +11,7 @@ use crate::log::Log;
 use crate::mobile::Moves;
 use crate::numbers::Numbers;
 use crate::wakers::{Wait, Wakers};
-use crate::whole::{Parts, Step};
+use crate::whole::{MAX_MESSAGE, Parts, Step};
 
 /// Number of tasks that are woken at a time when there is room in the send buffer.
 const WRITERS: usize = 16;
@@ -217,7 +217,10 @@ impl Slot {
             };
             consumed = true;
             if message.begin && message.end {
-                return (Ok(Some(message)), true);
+                let stream = message.stream;
+                let is_too_large = whole && message.data.len() > MAX_MESSAGE;
+                let too_large = AssociationError::MessageTooLarge { stream };
+                return (if is_too_large { Err(too_large) } else { Ok(Some(message)) }, true);
             }
             match self.parts.get_or_insert_default().take(message, whole) {
                 Step::Ready(message) => return (Ok(Some(message)), true),

@@ -25,6 +25,7 @@ use crate::listener::Listener;
 use crate::log::Log;
 use crate::mobile::{Follower, Step};
 use crate::options::{TraceSink, over_udp};
+use crate::outbox::Outbox;
 use crate::place::Place;
 #[cfg(feature = "tls")]
 use crate::set_ups::SetUps;
@@ -34,6 +35,9 @@ use crate::wakers::{Wait, Wakers};
 
 /// Upper Layer Abort Reason in the ABORT to a peer whose set-up took too long.
 const SET_UP_GIVEN_UP: &str = "the set-up took too long";
+
+/// What the peer of an association is told that was dropped or closed, and was not over in time.
+const LINGERED: &str = "the shutdown took longer than the linger time";
 
 /// A shard of an endpoint: its state and the lock of that state.
 #[derive(Debug)]
@@ -520,6 +524,16 @@ impl State {
         }
     }
 
+    /// Sends the core's answer to a packet from there that belongs to no association, and reports a set-up
+    /// that the core refused.
+    pub(crate) fn answer_refused(&mut self, now: Time, remote: SocketAddr, outbox: &mut Outbox) {
+        let start = outbox.bytes.len();
+        if let Some((None, reply)) = self.core.poll_transmit_from(now, &mut outbox.bytes) {
+            outbox.push(start, &reply, None, remote.port());
+        }
+        self.note_refused(now, remote);
+    }
+
     /// Takes the core's trace for the sink, in the order of time. Call it when the core has nothing more to
     /// send.
     pub(crate) fn collect_trace(&mut self) {
@@ -680,7 +694,7 @@ impl State {
             any = true;
             self.abort_at.pop_first();
             if let Some(association) = self.core.association_mut(handle) {
-                association.abort(now, &AbortReason::default());
+                association.abort(now, &LINGERED.into());
             }
         }
         while let Some(&(deadline, handle)) = self.connect_by.first()

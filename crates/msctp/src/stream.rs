@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use msctp_proto::OutMessage;
+use msctp_proto::{OutMessage, SendError as SendRefusal};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::association::Association;
-use crate::error::{AssociationError, FinishError, StreamError, StreamReset};
+use crate::budget::within_budget;
+use crate::error::{AssociationError, FinishError, SendError, StreamError, StreamReset};
 use crate::stream_calls::{Read, WriteError};
 
 /// Maximum length in bytes of the messages into which written bytes are split.
@@ -58,7 +59,8 @@ pub struct Stream {
 }
 
 /// The sending half of a [`Stream`], from [`Stream::into_split`]. Dropping it ends the direction as
-/// [`finish`](Self::finish) does, without waiting.
+/// [`finish`](Self::finish) does, without waiting; while its task panics, as [`reset`](Self::reset) does,
+/// with code 0.
 #[derive(Debug)]
 pub struct SendStream {
     claim: Arc<Claim>,
@@ -278,7 +280,7 @@ impl AsyncRead for RecvStream {
                 return Poll::Ready(ended.map_err(io::Error::from));
             }
             let Claim { association, stream, .. } = &*self.claim;
-            match ready!(association.poll_read_stream(cx, *stream))? {
+            match ready!(within_budget(cx, |cx| association.poll_read_stream(cx, *stream)))? {
                 Read::Data(data) => self.rest = data,
                 Read::End(end) => {
                     self.ended = Some(end.code.map_or(Ok(()), |code| Err(StreamReset { code })));
@@ -303,8 +305,12 @@ impl Drop for RecvStream {
 
 impl Drop for SendStream {
     fn drop(&mut self) {
-        if !self.claim.left.load(Ordering::Relaxed) {
-            self.claim.association.end_stream(self.claim.stream);
+        let Claim { association, stream, left } = &*self.claim;
+        if std::thread::panicking() {
+            // The peer must not take what was written for the whole.
+            association.reset_stream(*stream, 0);
+        } else if !left.load(Ordering::Relaxed) {
+            association.end_stream(*stream);
         }
     }
 }
@@ -316,11 +322,21 @@ impl AsyncWrite for SendStream {
             return Poll::Ready(Ok(0));
         }
         let Claim { association, stream, .. } = &*self.claim;
-        let data = Bytes::copy_from_slice(&buf[..len]);
-        let message =
-            OutMessage { stream: *stream, ppid: 0, unordered: false, data, ..OutMessage::default() };
-        Poll::Ready(match ready!(association.poll_write_stream(cx, &message)) {
-            Ok(()) => Ok(len),
+        let message = |len| {
+            let data = Bytes::copy_from_slice(&buf[..len]);
+            OutMessage { stream: *stream, ppid: 0, unordered: false, data, ..OutMessage::default() }
+        };
+        let mut write =
+            |len| within_budget(cx, |cx| association.poll_write_stream(cx, &message(len))).map_ok(|()| len);
+        let mut written = ready!(write(len));
+        if let Err(WriteError::Send(SendError::Refused(SendRefusal::TooLarge { max: max @ 1.., .. }))) =
+            written
+        {
+            // The send buffer is smaller (`Config::send_buffer`).
+            written = ready!(write(max));
+        }
+        Poll::Ready(match written {
+            Ok(len) => Ok(len),
             Err(WriteError::Send(error)) => Err(error.into()),
             Err(WriteError::Ended(error)) => Err(error.into()),
             Err(WriteError::Finished) => {

@@ -414,16 +414,16 @@ fn advance_stops(now: Time, slot: &mut Slot, association: &mut msctp_proto::Asso
     }
 }
 
-/// Requests the ends of streams of this end: of those that were sent completely, or are abandoned.
+/// Requests the ends of streams of this end: of those that are sent completely with the next packet, or are
+/// abandoned.
 fn advance_ends(now: Time, slot: &mut Slot, association: &mut msctp_proto::Association) {
     let batch = slot.numbers.next_ends(|stream, code| {
-        !association.is_resetting(stream) && (code.is_some() || association.unsent_on(stream) == 0)
+        !association.is_resetting(stream) && (code.is_some() || association.may_end(stream))
     });
     if batch.streams.is_empty() {
         return;
     }
-    let request = StreamRequest::ResetOutgoing(batch.streams.clone());
-    let error = match association.reconfigure_with(now, request, batch.codes) {
+    let error = match association.end_streams(now, batch.streams.clone(), batch.codes) {
         Ok(()) => return slot.numbers.on_ends_asked(&batch.streams),
         // The delivery is all that this end can ensure.
         Err(CallError::PeerLacksReconfig) if association.buffered() > 0 => return,

@@ -83,6 +83,9 @@ pub enum Rejection {
     /// NAT or a tunnel may stand for many peers.
     #[error("too many associations of this address: EndpointConfig::max_associations_per_peer")]
     TooManyOfPeer,
+    /// Code of this end, such as a controller or a policy, panicked while the association was made.
+    #[error("code of this end panicked")]
+    Panicked,
 }
 
 /// The protection that a peer offers.

@@ -15,8 +15,7 @@ pub(crate) const PROOF_TIME: Span = Span::from_secs(60);
 
 /// Maximum number of associations whose peers have not proved their keys. It ends those of a flood before
 /// they use much memory. A further one aborts the oldest of the source that has most, if possible one whose
-/// handshake has not begun. The limit is lower if `EndpointOptions::backlog` or a quarter of
-/// `EndpointConfig::max_associations` is smaller.
+/// handshake has not begun. The limit is lower if a quarter of `EndpointConfig::max_associations` is smaller.
 const MAX_UNPROVEN: usize = 1024;
 
 /// The unproven associations of a shard, by the time at which they are aborted.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use msctp_proto::{Message, PartialAbort};
 
-/// Size of the largest message that is kept until it is whole, and of all of them together (bytes).
+/// Size of the largest message that is received whole, and of all together that are not whole yet (bytes).
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
 /// Number of bytes for which each kept message counts besides its own.
@@ -72,7 +72,7 @@ impl Parts {
 
     /// Keeps one more part of a message, if there is room.
     fn keep(&self, first: Message, mut data: BytesMut, part: &Message) -> (Begun, Step) {
-        if self.charge + OVERHEAD + data.len() + part.data.len() > MAX_MESSAGE {
+        if self.charge + data.len() + part.data.len() > MAX_MESSAGE {
             return (Begun::Discarded, Step::TooLarge { stream: part.stream });
         }
         data.extend_from_slice(&part.data);
@@ -135,7 +135,8 @@ mod tests {
         let mut parts = Parts::default();
         let half = MAX_MESSAGE / 2;
         assert_eq!(parts.take(part(1, 0, half, true, false), true), Step::Wait);
-        assert_eq!(parts.take(part(1, 0, half, false, false), true), Step::TooLarge { stream: 1 });
+        assert_eq!(parts.take(part(1, 0, half, false, false), true), Step::Wait, "as much as the limit");
+        assert_eq!(parts.take(part(1, 0, 1, false, false), true), Step::TooLarge { stream: 1 });
         assert_eq!(parts.take(part(1, 0, half, false, false), true), Step::Wait);
         assert_eq!(parts.take(part(1, 0, 1, false, true), true), Step::Wait);
         assert!(parts.begun.is_empty() && parts.charge == 0);
@@ -149,7 +150,7 @@ mod tests {
         let mut refused = 0;
         for stream in 0..u16::MAX {
             refused += usize::from(parts.take(part(stream, 0, 1000, true, false), true) != Step::Wait);
-            assert!(parts.charge <= MAX_MESSAGE);
+            assert!(parts.charge <= MAX_MESSAGE + OVERHEAD);
         }
         assert!(refused > 0);
     }

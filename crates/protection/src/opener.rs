@@ -297,18 +297,23 @@ impl Opener {
         keys.window.insert(number);
         keys.usage.opened += 1;
 
-        // RFC 8446 §5.4: the content type is the last byte that is not zero.
-        let inner = &text[..text.len() - TAG_LEN];
-        let len =
-            inner.iter().rposition(|&byte| byte != 0).ok_or(OpenError::ContentType { content_type: 0 })?;
-        if inner[len] != APPLICATION_DATA {
-            return Err(OpenError::ContentType { content_type: inner[len] });
-        }
+        let len = content_len(text)?;
         if len > MAX_PLAINTEXT {
             return Err(OpenError::Length { len: record.len() });
         }
         let chunks = text_start..text_start + len;
         Ok(Opened { chunks, context, epoch: keys.epoch, sequence_number: number })
+    }
+
+    /// Returns the range of the chunks in `bytes`, which [`open`](Self::open) decrypted before it rejected
+    /// them as [`OpenError::Replayed`]. The peer has sent them: the copy that came first may be an
+    /// attacker's.
+    #[must_use]
+    pub fn replayed_chunks(bytes: &[u8]) -> Option<Range<usize>> {
+        let (_, record) = find_record(bytes).ok()?;
+        let start = record.start + RECORD_HEADER;
+        let len = content_len(&bytes[start..record.end]).ok()?;
+        Some(start..start + len)
     }
 
     /// Forgets that a packet was received, because the addresses from and to which it came made the caller
@@ -342,6 +347,17 @@ impl Opener {
         let keys = self.slot(KeyContext::Primary, epoch as u8).as_mut().expect("key material");
         keys.usage.failed = keys.usage.failure_limit - failures;
     }
+}
+
+/// Returns the length of the chunks in a decrypted record, whose tag follows them.
+fn content_len(text: &[u8]) -> Result<usize, OpenError> {
+    // RFC 8446 §5.4: the content type is the last byte that is not zero.
+    let inner = &text[..text.len() - TAG_LEN];
+    let len = inner.iter().rposition(|&byte| byte != 0).ok_or(OpenError::ContentType { content_type: 0 })?;
+    if inner[len] != APPLICATION_DATA {
+        return Err(OpenError::ContentType { content_type: inner[len] });
+    }
+    Ok(len)
 }
 
 /// Finds the record of the DTLS chunk in `bytes`, which follow a common header.

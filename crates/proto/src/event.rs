@@ -32,14 +32,14 @@ pub enum Event {
     /// There is a message to `recv`. Reported once each time the receive queue becomes non-empty.
     Readable,
     /// There is an item to [`recv_on`](crate::Association::recv_on) for the reader of this stream. Reported
-    /// again only after `recv_on` has returned `None`.
+    /// again only after `recv_on` has returned `None`. For drivers: the crate `msctp` does not pass it on.
     StreamReadable(u16),
     /// The receive buffer (`Config::receive_buffer`) is full of data that the application has not read, so
     /// that the peer can send no further packet on any stream. Reported again only after three quarters were
     /// free.
     ReceiveBufferFull,
     /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported again only
-    /// after that has returned `None`.
+    /// after that has returned `None`. For drivers: the crate `msctp` does not pass it on.
     KeyMessage,
     /// There is room in the send buffer again after a
     /// [`SendError::BufferFull`](crate::SendError::BufferFull).

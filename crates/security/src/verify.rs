@@ -22,8 +22,8 @@ pub struct Refused(pub String);
 
 /// Decides by its key whether a peer is accepted.
 ///
-/// The peer has not yet proved that it has the key: note it down when
-/// [`Output::Protected`](crate::Output::Protected) comes.
+/// The peer has not yet proved that it has the key: note it down when the association is up (`accept` and
+/// `connect` of the crate `msctp`, [`Output::Protected`](crate::Output::Protected) here).
 pub trait CheckPeer: fmt::Debug + Send + Sync {
     /// Accepts or refuses a key.
     ///

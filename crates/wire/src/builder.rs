@@ -162,6 +162,27 @@ impl<'o> PacketBuilder<'o> {
         Ok(())
     }
 
+    /// Inserts a chunk and its padding before the chunks that were pushed since the packet had `at` bytes.
+    ///
+    /// Control chunks precede DATA (RFC 9260 §6.10), also one whose content depends on that DATA. The packet
+    /// must not have a planned AUTH chunk that is yet to be pushed for this type.
+    ///
+    /// # Errors
+    /// [`Full`] when it does not fit; the packet is unchanged.
+    pub fn push_before<C: EncodeChunk + ?Sized>(&mut self, at: usize, chunk: &C) -> Result<(), Full> {
+        debug_assert!(
+            self.plan.is_none_or(|plan| !plan.types.has(chunk.chunk_type())),
+            "the AUTH chunk would follow what it does not cover"
+        );
+        let end = self.out.len();
+        self.push(chunk)?;
+        let added = self.out.len() - end;
+        if let Some(moved) = self.out.get_mut(self.start + at..) {
+            moved.rotate_right(added);
+        }
+        Ok(())
+    }
+
     /// Leaves the Checksum field 0, for a peer that accepts it (RFC 9653 §5.2).
     ///
     /// A lower layer must protect the packet. The method also serves an endpoint that leaves the checksum to
@@ -367,6 +388,27 @@ mod tests {
         assert_eq!(packet.remaining(), 0);
         assert_eq!(packet.push(&CookieAck), Err(Full { needed: 4, remaining: 0 }));
         assert_eq!(packet.finish(), 32);
+    }
+
+    #[test]
+    fn a_chunk_is_inserted_before_those_pushed_since() {
+        let mut out = vec![0xee];
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 4 + 8 + 20);
+        packet.push(&CookieAck).unwrap();
+        let at = packet.len();
+        packet.push(&data(b"1")).unwrap();
+        assert_eq!(
+            packet.push_before(at, &CookieEcho { cookie: b"12345" }),
+            Err(Full { needed: 12, remaining: 8 })
+        );
+        packet.push_before(at, &CookieEcho { cookie: b"123" }).unwrap();
+        packet.finish();
+        let packet = Packet::parse(&out[1..], Checksum::Verify).unwrap();
+        assert!(packet.chunks().eq([
+            Ok(Chunk::CookieAck(CookieAck)),
+            Ok(Chunk::CookieEcho(CookieEcho { cookie: b"123" })),
+            Ok(Chunk::Data(data(b"1"))),
+        ]));
     }
 
     #[test]

@@ -50,6 +50,24 @@ fn the_scheduler_and_the_streams_values_decide_which_message_is_next() {
     });
 }
 
+/// Before, it waited for all messages that were queued before it.
+#[test]
+fn a_message_passes_the_queue_of_another_stream_in_the_mobile_profile() {
+    run(async {
+        let config = Config { receive_buffer: 64 << 10, ..Config::mobile() };
+        let (_ends, association, accepted) = pair(config).await;
+        for _ in 0..500 {
+            association.send(message(1)).await.unwrap();
+        }
+        association.try_send(&message(2)).unwrap();
+        let mut before = 0;
+        while accepted.recv().await.unwrap().unwrap().stream == 1 {
+            before += 1;
+        }
+        assert!(before < 250, "only those that had left: {before}");
+    });
+}
+
 fn message(stream: u16) -> msctp::OutMessage {
     msctp::OutMessage { stream, data: vec![7; 1000].into(), ..msctp::OutMessage::default() }
 }

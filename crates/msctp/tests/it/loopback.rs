@@ -148,6 +148,23 @@ async fn a_message_larger_than_the_receive_buffer_arrives_whole_or_in_parts_or_i
     assert!(parts.concat() == large);
 }
 
+/// Before, a receive buffer that held it let a larger message pass.
+#[tokio::test]
+async fn no_message_above_the_limit_is_received_whole() {
+    let config = Config { send_buffer: 64 << 20, receive_buffer: 64 << 20, ..Config::default() };
+    let (_server, _client, association, accepted) = pair(config).await;
+    let limit = Association::MAX_MESSAGE;
+    for len in [limit + 1, limit, limit + 1] {
+        association.send_bytes(1, vec![7; len]).await.unwrap();
+    }
+    assert_eq!(soon(accepted.recv()).await, Err(AssociationError::MessageTooLarge { stream: 1 }));
+    assert_eq!(soon(accepted.recv()).await.unwrap().unwrap().data.len(), limit);
+    let mut len = 0;
+    while len < limit + 1 {
+        len += soon(accepted.recv_part()).await.unwrap().unwrap().data.len();
+    }
+}
+
 /// An application that waits for the acknowledgement of each message does not wait for delayed SACKs.
 #[tokio::test]
 async fn a_flush_asks_for_its_acknowledgement() {

@@ -80,7 +80,7 @@ async fn exchange(from: &Association, to: &Association) {
 }
 
 /// Returns clear text and a pre-shared key.
-fn in_clear_and_protected() -> [Security; 2] {
+pub(crate) fn in_clear_and_protected() -> [Security; 2] {
     [Security::insecure(), Security::pre_shared(&[7; 32]).unwrap()]
 }
 

@@ -3,7 +3,7 @@
 use crate::common;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use common::{bind, soon};
@@ -235,4 +235,63 @@ async fn a_panic_in_a_controller_ends_one_association() {
         soon(association.shutdown()).await.unwrap();
     }
     soon(client.close()).await.unwrap();
+}
+
+/// A policy that panics as soon as its association is made.
+#[derive(Debug)]
+struct Failing;
+
+impl HandoverPolicy for Failing {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+    fn on_established(&mut self, _view: &View<'_>, _actions: &mut Vec<Action>) {
+        panic!("the policy has failed");
+    }
+    fn on_primary_switch(
+        &mut self,
+        _old: &PathView,
+        _new: &PathView,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        None
+    }
+}
+
+/// Before, the endpoint and all its associations ended.
+#[tokio::test]
+async fn a_panic_while_an_association_is_accepted_ends_that_set_up_only() {
+    let failing = |handover_policy| Config { handover_policy, ..Config::default() };
+    // The check of the options makes a controller too.
+    let fails = Arc::new(AtomicBool::new(false));
+    let armed = Arc::clone(&fails);
+    let controller = move |_: &ControllerConfig| -> Box<dyn Controller> {
+        assert!(!armed.load(Relaxed), "the controller has failed");
+        Box::new(Fixed { cwnd: 3000, acknowledged: Arc::default() })
+    };
+    let cases = [
+        failing(PolicyFactory::new(|| Box::new(Failing))),
+        Config { controller: ControllerFactory::new(controller), ..Config::default() },
+    ];
+    let (server, client) = (bind(), bind());
+    let at = |port| Peer { port, ..Peer::new(server.local_addresses()[0]) };
+    server.listen(PORT, Security::insecure(), Config::default()).unwrap();
+    let first = client.connect(at(PORT), Security::insecure(), Config::default()).await.unwrap();
+    let accepted = server.accept(PORT).await.unwrap();
+    for (port, config) in (PORT + 1..).zip(cases) {
+        fails.store(false, Relaxed);
+        server.listen(port, Security::insecure(), config).unwrap();
+        fails.store(true, Relaxed);
+        let refused = soon(client.connect(at(port), Security::insecure(), Config::default())).await;
+        let ended = match refused {
+            Err(error) => error.to_string(),
+            Ok(association) => soon(association.closed()).await.unwrap_err().to_string(),
+        };
+        assert!(ended.contains("abort") || ended.contains("refused"), "{ended}");
+    }
+    first.send_bytes(0, "alive").await.unwrap();
+    assert_eq!(soon(accepted.recv()).await.unwrap().unwrap().data, "alive");
+    let second = soon(client.connect(at(PORT), Security::insecure(), Config::default())).await.unwrap();
+    let _second = (second, soon(server.accept(PORT)).await.unwrap());
 }

@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
 use crate::common::{self, soon};
+use crate::nat::in_clear_and_protected;
 
 const PORT: u16 = 5001;
 
@@ -27,10 +28,14 @@ struct Pair {
 }
 
 async fn pair(config: Config) -> Pair {
+    pair_with(Security::insecure(), config).await
+}
+
+async fn pair_with(security: Security, config: Config) -> Pair {
     let [server, client] = [(); 2].map(|()| Endpoint::bind(&common::options()).unwrap());
-    server.listen(PORT, Security::insecure(), config.clone()).unwrap();
+    server.listen(PORT, security.clone(), config.clone()).unwrap();
     let at = server.local_addresses()[0];
-    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, Security::insecure(), config).await.unwrap();
+    let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, security, config).await.unwrap();
     let b = server.accept(PORT).await.unwrap();
     Pair { a, b, _ends: [server, client] }
 }
@@ -105,6 +110,27 @@ async fn every_call_gets_its_own_answer_however_the_last_ones_ended() {
     for one in calls.collect::<Vec<_>>() {
         soon(one).await.unwrap();
     }
+}
+
+/// Under protection an end leaves with its last data, and its response with the answer. A runtime that is
+/// late sends a response alone, so that the bound is not two packets per call.
+#[tokio::test]
+async fn calls_one_after_another_take_few_packets() {
+    let [clear, protected] = in_clear_and_protected();
+    let mut packets = Vec::new();
+    for security in [clear, protected] {
+        let Pair { a, b, _ends } = pair_with(security, Config::default()).await;
+        serve(&b, &Arc::new(AtomicBool::new(true)));
+        soon(call(&a, 0)).await;
+        let sent = || [&a, &b].map(|end| end.stats().unwrap().packets_sent).iter().sum::<u64>();
+        let before = sent();
+        for number in 1..=100 {
+            soon(call(&a, number)).await;
+        }
+        packets.push(sent() - before);
+    }
+    println!("{packets:?} packets for 100 calls");
+    assert!(packets[1] < packets[0], "{packets:?}");
 }
 
 #[tokio::test]

@@ -6,10 +6,11 @@
 use crate::common;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::process::Command;
 use std::time::Duration;
 
-use common::{in_own_network, in_own_process, inside, options_at, run, soon, until, without_netlink};
+use common::{
+    in_own_network, in_own_process, inside, ip_command, options_at, run, soon, until, without_netlink,
+};
 use msctp::{
     Association, BindError, Config, ConnectError, Endpoint, EndpointOptions, Mobility, Peer, Security,
 };
@@ -397,12 +398,8 @@ fn inside_link_down() {
                 endpoint.connect(peer, Security::insecure(), Config::mobile()),
             )
         };
-        let link = |to| {
-            let status = Command::new("ip").args(["link", "set", "near", to]).status().unwrap();
-            assert!(status.success());
-        };
         assert!(attempt().await.is_err(), "nobody answers, and there is a network");
-        link("down");
+        ip_command("link set near down");
         let error = soon(async {
             loop {
                 if let Ok(connected) = attempt().await {
@@ -412,7 +409,7 @@ fn inside_link_down() {
         });
         let error = error.await;
         assert!(matches!(error, ConnectError::NoNetwork), "{error:?}");
-        link("up");
+        ip_command("link set near up");
         soon(async {
             while attempt().await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -420,12 +417,6 @@ fn inside_link_down() {
         })
         .await;
     });
-}
-
-/// Runs `ip` with these words.
-fn ip_command(words: &str) {
-    let status = Command::new("ip").args(words.split(' ')).status().unwrap();
-    assert!(status.success(), "ip {words}");
 }
 
 #[test]

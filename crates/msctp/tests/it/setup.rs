@@ -119,3 +119,18 @@ fn a_dropped_set_up_is_cancelled_with_an_abort() {
         assert!(matches!(lost, AssociationError::Lost(LossReason::PeerAborted { .. })), "{lost:?}");
     });
 }
+
+/// Before, it was an error, and the message was lost.
+#[test]
+fn a_set_up_that_is_awaited_after_the_peers_shutdown_has_its_messages() {
+    run(async {
+        let ((server, peer), client) = (server(PORT), bind());
+        let connecting = client.connect(peer, Security::insecure(), Config::default());
+        let accepted = soon(server.accept(PORT)).await.unwrap();
+        accepted.send_bytes(0, "a banner").await.unwrap();
+        soon(accepted.shutdown()).await.unwrap();
+        let association = soon(connecting).await.unwrap();
+        assert_eq!(soon(association.recv()).await.unwrap().unwrap().data, "a banner");
+        assert_eq!(soon(association.recv()).await, Ok(None));
+    });
+}

@@ -8,7 +8,7 @@ use crate::common;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{bind, in_own_network, inside, run, server, soon};
+use common::{bind, in_own_network, inside, ip_command, run, server, soon};
 use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Pmtu, Security};
 
 const PORT: u16 = 5001;
@@ -51,8 +51,7 @@ fn within_network(network: &str, test: &str) {
 }
 
 fn set_mtu(mtu: u32) {
-    let status = Command::new("ip").args(["link", "set", "lo", "mtu", &mtu.to_string()]).status().unwrap();
-    assert!(status.success());
+    ip_command(&format!("link set lo mtu {mtu}"));
 }
 
 /// Sends numbered messages, all of which must arrive.

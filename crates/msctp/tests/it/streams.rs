@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::soon;
+use common::{bind, run, server, soon};
 use msctp::{
     Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Security,
     Span, Stream, StreamError, StreamEvent,
@@ -368,4 +368,81 @@ async fn a_dropped_receiving_half_keeps_the_window_open_without_another_reader()
         a.send_bytes(3, vec![1; 10_000]).await.unwrap();
         assert_eq!(soon(b.recv()).await.unwrap().unwrap().data.len(), 10_000);
     }
+}
+
+/// Before, such a write failed, and the peer read the end of file.
+#[test]
+fn a_write_is_split_into_messages_that_the_send_buffer_holds() {
+    run(async {
+        let ((server, peer), client) = (server(PORT), bind());
+        let config = Config { send_buffer: 10_000, ..Config::default() };
+        let association = client.connect(peer, Security::insecure(), config).await.unwrap();
+        let accepted = server.accept(PORT).await.unwrap();
+        let written = tokio::spawn(async move {
+            let mut stream = association.open_stream().await.unwrap();
+            stream.write_all(&[1; 100_000]).await.unwrap();
+            stream.shutdown().await.unwrap();
+        });
+        let mut stream = soon(accepted.accept_stream()).await.unwrap().unwrap();
+        let mut read = Vec::new();
+        soon(stream.read_to_end(&mut read)).await.unwrap();
+        assert_eq!(read, [1; 100_000]);
+        soon(written).await.unwrap();
+    });
+}
+
+#[test]
+fn a_stream_that_a_panic_drops_is_reset() {
+    run(async {
+        let ((server, peer), client) = (server(PORT), bind());
+        let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
+        let accepted = server.accept(PORT).await.unwrap();
+        let writer = association.clone();
+        let written = tokio::spawn(async move {
+            let mut stream = writer.open_stream().await.unwrap();
+            stream.write_all(b"half of an ans").await.unwrap();
+            panic!("the handler has failed");
+        });
+        let mut stream = soon(accepted.accept_stream()).await.unwrap().unwrap();
+        assert!(soon(written).await.is_err());
+        let error = soon(stream.read_to_end(&mut Vec::new())).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
+    });
+}
+
+/// A loop over what is always ready lets other tasks run, in tokio's budget.
+#[tokio::test]
+async fn ready_calls_yield_to_other_tasks() {
+    let ((server, peer), client) = (server(PORT), bind());
+    let association = client.connect(peer, Security::insecure(), Config::default()).await.unwrap();
+    let accepted = server.accept(PORT).await.unwrap();
+    let mut stream = association.stream(1).unwrap();
+    let others = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&others);
+    let ticker = tokio::spawn(async move {
+        loop {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let ran = || others.swap(0, std::sync::atomic::Ordering::Relaxed);
+    const MANY: usize = 2000;
+    tokio::task::yield_now().await;
+    ran();
+    // There is room for all.
+    for n in 0..MANY {
+        association.send_bytes(0, vec![n as u8; 10]).await.unwrap();
+    }
+    assert!(ran() > 3, "send");
+    for _ in 0..MANY {
+        stream.write_all(&[1]).await.unwrap();
+    }
+    assert!(ran() > 3, "write");
+    association.flush().await.unwrap();
+    ran();
+    for _ in 0..MANY {
+        soon(accepted.recv()).await.unwrap().unwrap();
+    }
+    assert!(ran() > 3, "recv");
+    ticker.abort();
 }

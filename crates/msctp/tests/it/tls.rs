@@ -13,8 +13,8 @@ use msctp::security::{
     AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, PeerProtection, Pinned, Rejection, Tls, provider,
 };
 use msctp::{
-    Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, OutMessage,
-    Peer, ProtectionMismatch, Refusal, Security, SendError, SendRefusal, Span,
+    Association, AssociationError, Config, ConnectError, Endpoint, EndpointConfig, EndpointOptions,
+    LossReason, OutMessage, Peer, ProtectionMismatch, Refusal, Security, SendError, SendRefusal, Span,
 };
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -518,11 +518,18 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
     });
 }
 
+/// Returns options with four places for peers that have not proved their keys.
+fn four_places() -> EndpointOptions {
+    EndpointOptions {
+        core: EndpointConfig { max_associations: 16, ..EndpointConfig::default() },
+        ..options()
+    }
+}
+
 #[test]
 fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
     run(async {
-        let backlog = EndpointOptions { backlog: 4, ..options() };
-        let (server, peer) = server_of(&backlog, any());
+        let (server, peer) = server_of(&four_places(), any());
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let silent = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer.clone() };
         tokio::spawn(without_handshake(socket, server.local_addresses()[0]));
@@ -838,8 +845,7 @@ fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
 #[test]
 fn a_flood_of_set_ups_ends_those_of_its_source() {
     run(async {
-        let backlog = EndpointOptions { backlog: 4, ..options() };
-        let (server, peer) = server_of(&backlog, any());
+        let (server, peer) = server_of(&four_places(), any());
         let at = server.local_addresses()[0];
         // Both are held up in the handshake.
         let slow = filtered(&peer, at, "127.0.0.2", without_answers()).await;

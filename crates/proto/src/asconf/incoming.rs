@@ -21,6 +21,9 @@ const MAX_CACHED: usize = 8;
 /// Each change costs events and work.
 const MAX_CHANGES: usize = 2 * MAX_ADDRESSES;
 
+/// Number of ASCONFs with one serial number that are discarded because they would delete their source.
+const MAX_DISTRUSTED: u8 = 2;
+
 /// A request that holds a host name in place of an address.
 const HOST_NAME: Malformed = Malformed::NotAnAddress { found: ParamType::HOST_NAME };
 
@@ -75,6 +78,14 @@ pub(crate) struct AsconfIn {
     given: Rare<Given>,
 }
 
+/// Discarded ASCONFs with one serial number: how many, and the last record with one.
+#[derive(Clone, Copy, Debug)]
+struct Distrusted {
+    serial: AsconfSerial,
+    record: (u64, u64),
+    count: u8,
+}
+
 rare_state! {
     /// The answers.
     struct Given {
@@ -83,6 +94,8 @@ rare_state! {
         /// Serial numbers to answer after this packet.
         due: Vec<AsconfSerial> = Vec::new(),
         first_in_packet: bool = true,
+        /// The discarded ASCONFs with the next serial number.
+        distrusted: Option<Distrusted> = None,
     }
 }
 
@@ -113,8 +126,25 @@ impl AsconfIn {
         due.filter_map(|(_, chunk)| UnknownChunk::new(chunk).ok())
     }
 
-    fn cached(&self, serial: AsconfSerial) -> Option<&[u8]> {
+    /// Returns the ASCONF-ACK chunk with this serial number, if it is cached (E2).
+    pub(crate) fn cached(&self, serial: AsconfSerial) -> Option<&[u8]> {
         self.given.cache.iter().find(|(cached, _)| *cached == serial).map(|(_, chunk)| &chunk[..])
+    }
+
+    /// Returns whether to discard an ASCONF in this record whose source may be forged. Later retransmissions
+    /// are processed: the peer may have no other source. Any number of copies of a record counts once.
+    pub(crate) fn distrust(&mut self, serial: AsconfSerial, record: (u64, u64)) -> bool {
+        if serial != self.peer_serial.next() {
+            return false;
+        }
+        let before = self.given.distrusted.filter(|distrusted| distrusted.serial == serial);
+        let mut distrusted = before.unwrap_or(Distrusted { serial, record, count: 1 });
+        if record > distrusted.record {
+            distrusted = Distrusted { serial, record, count: distrusted.count + 1 };
+        }
+        let discard = distrusted.count <= MAX_DISTRUSTED;
+        self.given.distrusted = discard.then_some(distrusted).or(before);
+        discard
     }
 
     /// Handles an ASCONF that [`AuthPolicy`](crate::AuthPolicy) admits.

@@ -4,7 +4,9 @@
 use core::net::IpAddr;
 
 use msctp_units::Time;
-use msctp_wire::{Asconf, AsconfAck, Cause, CommonHeader, Heartbeat, Packet, Pad, Param, Params, Tsn};
+use msctp_wire::{
+    Asconf, AsconfAck, Cause, Chunk, CommonHeader, Heartbeat, Packet, Pad, Param, Params, Tsn, UnknownChunk,
+};
 
 use super::Association;
 use super::departed::Departed;
@@ -360,11 +362,50 @@ impl Association {
         self.grant_wanted_primary(now);
     }
 
+    /// Repeats the answer to an ASCONF that was processed before, where it came from now.
+    pub(super) fn repeat_asconf_ack(&mut self, at: PathAddr, asconf: &Asconf<'_>) {
+        let cached = self.readdressing.theirs.cached(asconf.serial).filter(|_| self.may_readdress());
+        if let Some(bytes) = cached.map(<[u8]>::to_vec)
+            && let Ok(answer) = UnknownChunk::new(&bytes)
+        {
+            self.reply(self.paths.answer_addr(at), &answer);
+        }
+    }
+
     /// Limits the answers to a packet with ASCONFs to the credit that other replies have left. A cached
     /// answer can be much longer than the retransmitted ASCONF (RFC 5061 §5.2 E2).
     pub(super) fn limit_asconf_acks(&mut self) {
         let to = self.readdressing.answer_at;
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
+    }
+
+    /// Returns whether an opened packet with an ASCONF must be discarded because of its source, as if it had
+    /// not come.
+    ///
+    /// The receiver must refuse to delete the source of the packet (RFC 5061 §5.3 F8), and to keep only a
+    /// source that is no address of the peer. No key protects the source: a copy that an observer delivers
+    /// first, from there, would have the deletion refused. The genuine packet follows. A peer that does ask
+    /// from there asks again, in another `record`.
+    #[cold]
+    pub(super) fn distrusts_source(&mut self, at: PathAddr, packet: &Packet<'_>, record: (u64, u64)) -> bool {
+        let listed = self.paths.has_remote(&at.remote);
+        let deletes_source = |asconf: &Asconf<'_>| {
+            let mut listed = listed;
+            asconf.requests.iter().flatten().any(|request| match request {
+                Param::AddIpAddress(add) => {
+                    listed |= add.address == at.remote || add.address.is_unspecified();
+                    false
+                }
+                Param::DeleteIpAddress(delete) if delete.address.is_unspecified() => !listed,
+                Param::DeleteIpAddress(delete) => delete.address == at.remote,
+                _ => false,
+            })
+        };
+        let asconf = packet.chunks().flatten().find_map(|chunk| match chunk {
+            Chunk::Asconf(asconf) if deletes_source(&asconf) => Some(asconf.serial),
+            _ => None,
+        });
+        asconf.is_some_and(|serial| self.readdressing.theirs.distrust(serial, record))
     }
 
     /// Allows early data to the unconfirmed source of a packet with ASCONFs, if `Config::moves` does. The

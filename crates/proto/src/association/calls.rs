@@ -35,6 +35,7 @@ impl Association {
     }
 
     /// Queues a message if so many bytes of the send buffer stay free.
+    #[inline(always)]
     fn queue(&mut self, now: Time, message: OutMessage, reserve: u64) -> Result<(), SendError> {
         self.check_open()?;
         if is_key_management(message.stream, message.unordered, message.ppid) && self.has_external_keys() {

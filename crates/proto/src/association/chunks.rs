@@ -142,7 +142,7 @@ impl Association {
         }
         // The cookie of a collision or restart may have agreed on protection. What follows it in the packet
         // was admitted before.
-        valid && (self.protection.is_none() || self.admits_clear(packet))
+        valid && (self.protection.is_none() || self.admits_clear(at, packet))
     }
 
     /// Runs the steps that are due once after all DATA chunks of a packet.
@@ -155,7 +155,7 @@ impl Association {
         self.output.sack_to = Some(at);
         self.answer_data_by_shutdown();
         if self.reconfig.has_deferred() {
-            self.perform_deferred(at);
+            self.perform_deferred(now, at);
         }
         self.notify_readable();
     }
@@ -499,7 +499,7 @@ impl Association {
     /// It also answers in SHUTDOWN-SENT, which the RFC does not forbid. A peer with data left (§9.2) may have
     /// only one address left, which it must first verify (§5.4) or detect as working again. In
     /// SHUTDOWN-ACK-SENT the peer sends no HEARTBEATs.
-    fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>, authenticated: bool) {
+    pub(super) fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>, authenticated: bool) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
         //# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after
         //# entering the COOKIE-ECHOED state

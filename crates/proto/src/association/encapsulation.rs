@@ -30,6 +30,10 @@ const ROUNDS: u8 = 2;
 /// Number of HEARTBEATs to the port that was in use, if packets still come from there.
 const RETURNS: u8 = 8;
 
+/// Number of T3-rtx expirations without a delivery after which answers to HEARTBEATs do not keep a port in
+/// use: one follows the loss of a few packets.
+const STUCK_AFTER: u32 = 2;
+
 /// Shortest time that the port in use has to answer after a candidate did.
 const LEAST_GRACE: Span = Span::from_millis(10);
 
@@ -43,6 +47,16 @@ pub(super) struct Encapsulation {
     learns: bool,
     /// Checks that run, at most one for each path.
     checks: Vec<PortCheck>,
+    /// What was delivered on each path that has had a check.
+    deliveries: Vec<Delivery>,
+}
+
+/// The delivery of data on a path when it was last known to make progress.
+#[derive(Debug)]
+struct Delivery {
+    path: PathId,
+    acked: u64,
+    timeouts: u32,
 }
 
 /// A UDP port that was sent a HEARTBEAT.
@@ -66,6 +80,8 @@ struct PortCheck {
     rounds: u8,
     /// A packet came from the old port since it was asked last, although another is in use.
     heard: bool,
+    /// True if the old port answers and delivers no data: another one that answers replaces it.
+    stuck: bool,
     phase: Phase,
     /// The end of the phase.
     due: Time,
@@ -129,7 +145,13 @@ impl Association {
     /// [`handle_encapsulated_datagram`](crate::Endpoint::handle_encapsulated_datagram).
     pub fn encapsulate(&mut self, udp_port: u16) {
         let ports = RemotePorts::new(udp_port);
-        let encapsulation = Encapsulation { ports, source: udp_port, learns: false, checks: Vec::new() };
+        let encapsulation = Encapsulation {
+            ports,
+            source: udp_port,
+            learns: false,
+            checks: Vec::new(),
+            deliveries: Vec::new(),
+        };
         self.around = Some(Box::new(Around::Udp(encapsulation)));
     }
 
@@ -165,9 +187,10 @@ impl Association {
         }
         let unknown = !encapsulation.ports.knows(at.local, at.remote);
         let learns = match sealed {
-            // Nothing else is known of an address that the peer has just added, and little goes there (RFC
-            // 9260 §5.4). A confirmed address has no such limit on its other pairs.
-            true => unknown && !self.paths.remote_is_confirmed(&at.remote),
+            // Nothing else is known of an address that this packet adds, and little goes there (RFC 9260
+            // §5.4). An address that is listed already may never send, so that a copy from there would teach
+            // the only port.
+            true => unknown && !self.paths.has_remote(&at.remote),
             // A repeated COOKIE ECHO proves no port.
             false => !self.is_enforced(),
         };
@@ -208,6 +231,27 @@ impl Association {
             encapsulation.ports.forget(at.local, at.remote);
             encapsulation.checks.retain(|check| check.at != at);
         }
+        let paths = &self.paths;
+        if let Some(Around::Udp(encapsulation)) = self.around.as_deref_mut() {
+            encapsulation.deliveries.retain(|one| paths.get(one.path).is_some());
+        }
+    }
+
+    /// Returns whether data on a path has only timed out since it was last delivered there, or since another
+    /// port was last validated.
+    fn delivers_nothing(&mut self, id: PathId) -> bool {
+        let Some(path) = self.paths.get(id) else { return false };
+        let now = Delivery { path: id, acked: path.bytes_acked, timeouts: path.timeouts };
+        let Some(Around::Udp(encapsulation)) = self.around.as_deref_mut() else { return false };
+        let Some(before) = encapsulation.deliveries.iter_mut().find(|one| one.path == id) else {
+            encapsulation.deliveries.push(now);
+            return false;
+        };
+        if now.acked != before.acked {
+            *before = now;
+            return false;
+        }
+        now.timeouts >= before.timeouts + STUCK_AFTER
     }
 
     fn path(&self, at: PathAddr) -> Option<&Path> {
@@ -246,9 +290,11 @@ impl Association {
                     candidates: SmallVec::new(),
                     rounds: 1,
                     heard: false,
+                    stuck: false,
                     phase: Phase::Asking,
                     due: now + rto,
                 };
+                self.delivers_nothing(id);
                 // First, so that it answers first.
                 self.ask_old(now, &mut check);
                 check
@@ -333,8 +379,12 @@ impl Association {
         let rto = self.paths.get(check.path).map_or(Span::ZERO, Path::rto_without_back_off);
         // The peer may return another time.
         let rtt = now.since(info.sent).min(rto);
-        if known && port == check.old.port {
-            if check.phase == Phase::Changed {
+        let asks = matches!(check.phase, Phase::Asking | Phase::Answered(_));
+        if known && port == check.old.port && asks && self.delivers_nothing(check.path) {
+            // An observer may pass only HEARTBEATs on.
+            check.stuck = true;
+        } else if known && port == check.old.port {
+            if check.phase == Phase::Changed && !check.stuck {
                 self.change_port(now, &check, port);
             }
             self.paths.prove(check.path, now);
@@ -357,7 +407,10 @@ impl Association {
     fn change_port(&mut self, now: Time, check: &PortCheck, port: u16) {
         if let Some(encapsulation) = self.encapsulation_mut() {
             encapsulation.learn(check.at, port, true);
+            // The other port gets its time.
+            encapsulation.deliveries.retain(|one| one.path != check.path);
         }
+        self.delivers_nothing(check.path);
         self.paths.prove(check.path, now);
         self.inbound.repeat_sack();
         self.outbound.on_port_changed(now, check.path, &mut self.paths);

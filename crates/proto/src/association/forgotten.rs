@@ -20,11 +20,16 @@ impl Association {
             == (tags.peer_tag, tags.local_port, tags.peer_port)
             && matches!(packet.chunks().next(), Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected);
         // RFC 5061 §5.3.1: not of a packet from an address being deleted
-        if !reflected || !self.watches_paths() || self.path_of(at).is_none() || self.must_ignore_abort(at) {
+        if !reflected || !self.watches_paths() || !self.has_sent_to(at) || self.must_ignore_abort(at) {
             return;
         }
         if self.is_of_other_endpoint(at) {
-            return self.fail_address_of_other_endpoint(now, at);
+            // The ABORT may be forged, and the peer's answer to the HEARTBEAT on its way.
+            let unanswered = |path: &Path| path.error_count() > 0;
+            if self.path_of(at).and_then(|path| self.paths.get(path)).is_some_and(unanswered) {
+                self.fail_address_of_other_endpoint(now, at);
+            }
+            return;
         }
         let answer = self.answer_time();
         let Some(protection) = self.protection.as_mut().filter(|protection| protection.checks_peer()) else {

@@ -110,7 +110,10 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.6
         //# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to
         //# determine the proper timer value.
-        self.set_up.t1 = Some(now + entry.rtt.rto());
+        // A COOKIE ECHO that `repeat_cookie_echo` repeats leaves T1 running: copies of a packet would put the
+        // retransmissions off, and the end of the set-up.
+        let t1 = now + entry.rtt.rto();
+        self.set_up.t1.get_or_insert(t1);
         self.set_up.due = false;
         self.set_up.sent = now;
         Some(path)

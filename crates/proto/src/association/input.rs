@@ -94,7 +94,7 @@ impl Association {
         if self.state == State::Closed {
             return false;
         }
-        if self.protection.is_some() && !self.admits_clear(packet) {
+        if self.protection.is_some() && !self.admits_clear(at, packet) {
             self.note_clear_abort(now, at, packet);
             return false;
         }
@@ -263,6 +263,8 @@ impl Association {
             Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
                 self.faults.unexpected_chunks += 1;
             }
+            // RFC 9260 §8.4 (8): such an ABORT answers a packet to its source.
+            Some(Ok(Chunk::Abort(_))) if !self.has_sent_to(at) => self.faults.unexpected_chunks += 1,
             Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected && self.is_of_other_endpoint(at) => {
                 self.trace_control(now, Direction::In, path, &abort);
                 self.fail_address_of_other_endpoint(now, at);
@@ -285,6 +287,12 @@ impl Association {
             //# Otherwise, the receiver MUST silently discard the packet and take no further action.
             _ => self.faults.wrong_tag_packets += 1,
         }
+    }
+
+    /// Returns whether a packet was sent between these addresses, so that an ABORT of an endpoint without the
+    /// association may answer it (RFC 9260 §8.4 rule 8).
+    pub(super) fn has_sent_to(&self, at: PathAddr) -> bool {
+        self.path_of(at).and_then(|path| self.paths.get(path)).is_some_and(|path| path.packets_sent > 0)
     }
 
     /// Returns whether an ABORT with the T bit may come from another endpoint than the peer's: from an
@@ -347,6 +355,7 @@ impl Association {
         self.liveness.heard = now;
         self.note_peer_alive();
         if self.outbound.watches_silence()
+            && !self.has_contested_sources(now)
             && let Some(path) = self.path_of(at)
         {
             self.outbound.on_heard(now, path, &mut self.paths);

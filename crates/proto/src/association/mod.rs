@@ -24,6 +24,7 @@ mod primary;
 mod protection;
 mod reading;
 mod reconfig;
+mod replays;
 mod replies;
 mod shutdown;
 mod streams;
@@ -357,6 +358,7 @@ impl Association {
         self.send_waiting_chunks();
         self.grant_wanted_primary(now);
         self.advance_readdressing(now);
+        self.answer_deferred();
         self.advance_reconfig();
         self.report_path_events(now);
         self.advance_shutdown(now);

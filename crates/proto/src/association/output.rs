@@ -10,6 +10,7 @@ use msctp_wire::{
 use super::Association;
 use super::control::Waiting;
 use super::copies::Copies;
+use super::replays::Replays;
 use crate::addr::{PathAddr, PathId};
 use crate::event::Event;
 use crate::extensions::Extensions;
@@ -33,6 +34,8 @@ pub(super) struct Output {
     pub(super) needs_checksum: bool,
     /// Chunks of which copies are to be sent on other paths.
     pub(super) copies: Rare<Copies>,
+    /// Answers to replayed packets.
+    pub(super) replays: Rare<Replays>,
     /// True if anything except data transfer happened, so that heartbeats, probes or address requests may be
     /// due. DATA and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
@@ -43,7 +46,7 @@ pub(super) struct Output {
 impl Output {
     /// Clears all pending output.
     pub(super) fn clear(&mut self) {
-        self.copies = Rare::default();
+        (self.copies, self.replays) = (Rare::default(), Rare::default());
     }
 }
 
@@ -323,7 +326,7 @@ impl Association {
     }
 
     /// Bundles SACK and DATA after other control chunks, if they have the same path and fit.
-    fn bundle(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
+    pub(super) fn bundle(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
         }
@@ -332,19 +335,24 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
         //# When bundling control chunks with DATA chunks, an endpoint MUST place control chunks first in the
         //# outbound SCTP packet.
+        self.push_held_response(now, path, builder);
         if self.sack_path() == Some(path) {
             self.push_sack(now, path, builder);
         }
         if self.may_send_data() && self.outbound.next_path(now, &mut self.paths) == Some(path) {
+            let data = builder.len();
             self.fill_data(now, path, builder);
+            self.push_end(now, path, data, builder);
         }
     }
 
     /// Returns the path of a SACK, if there is something to acknowledge.
     pub(super) fn sack_path(&self) -> Option<PathId> {
-        if !self.inbound.sack_pending() {
-            return None;
-        }
+        if self.inbound.sack_pending() { self.sack_target() } else { None }
+    }
+
+    /// Returns the path to which SACKs go.
+    pub(super) fn sack_target(&self) -> Option<PathId> {
         match self.output.sack_to.filter(|at| !self.may_be_forged(*at)) {
             Some(at) => self.paths.reply_path(at),
             None => self.paths.data_path(),
@@ -526,17 +534,34 @@ impl Association {
             }
             self.output.upkeep_due = false;
             self.output.watch_timeout = self.upkeep_timeout();
+            if self.reconfig.awaits_packet() {
+                return self.send_with_reconfig(now, out);
+            }
         }
         if self.outbound.may_forward()
             && let Some(transmit) = self.send_forward_tsn(now, out)
         {
             return Some(transmit);
         }
-        self.send_data_or_sack(now, out)
+        self.send_data_or_sack::<false>(now, out)
+    }
+
+    /// Sends the next packet while ends of streams, or responses to them, wait for one with DATA.
+    #[cold]
+    fn send_with_reconfig(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = match self.outbound.may_forward().then(|| self.send_forward_tsn(now, out)).flatten() {
+            Some(transmit) => Some(transmit),
+            None => self.send_data_or_sack::<true>(now, out),
+        };
+        self.output.upkeep_due |= self.reconfig.awaits_packet();
+        transmit
     }
 
     /// Sends heartbeats, probes, address requests and their answers.
     fn send_upkeep(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(transmit) = self.send_repeated_sack(now, out) {
+            return Some(transmit);
+        }
         if self.watches_paths() {
             if let Some(request) = self.paths.poll_heartbeat(now) {
                 // Sent on idle paths (RFC 9260 §8.3)
@@ -550,10 +575,16 @@ impl Association {
         if let Some(transmit) = self.send_asconf(now, out) {
             return Some(transmit);
         }
+        if self.reconfig.ours.awaited_data().is_some() {
+            // Later packets of a batch may have had the last data.
+            self.advance_reconfig();
+        }
         self.send_reconfig(now, out)
     }
 
-    fn send_data_or_sack(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+    /// Sends DATA, a SACK or both, and `RECONFIG` chunks that go with them.
+    #[inline(always)]
+    fn send_data_or_sack<const RECONFIG: bool>(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let data_path = if !self.outbound.is_drained() && self.may_send_data() {
             self.outbound.next_path(now, &mut self.paths)
         } else {
@@ -587,12 +618,19 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
         //# When bundling control chunks with DATA chunks, an endpoint MUST place control chunks first in the
         //# outbound SCTP packet.
+        if RECONFIG {
+            self.push_held_response(now, path, &mut builder);
+        }
         // RFC 9260 §6.1: a pending SACK is bundled with DATA as long as both fit
         if sack_path == Some(path) && (sack_due || data_path == Some(path) && self.fits_beside_sack(path)) {
             self.push_sack(now, path, &mut builder);
         }
         if data_path == Some(path) {
+            let data = builder.len();
             self.fill_data(now, path, &mut builder);
+            if RECONFIG {
+                self.push_end(now, path, data, &mut builder);
+            }
         }
         if builder.is_empty() {
             debug_assert!(false, "nothing to send on {path} after all");

@@ -117,11 +117,11 @@ impl Association {
 
     /// Sends a packet that proves this end's key to the peer, which has accepted the COOKIE ECHO.
     pub(super) fn prove_key(&mut self, at: PathAddr) {
-        if self.seals()
-            && self.outbound.is_drained()
-            && let Some(path) = self.path_of(at)
-        {
-            self.paths.request_heartbeat(path);
+        if self.seals() && self.outbound.is_drained() {
+            // The COOKIE ACK may be a copy from another address.
+            for path in [self.path_of(at), self.paths.data_path()].into_iter().flatten() {
+                self.paths.request_heartbeat(path);
+            }
         }
     }
 
@@ -259,9 +259,7 @@ impl Association {
                 self.faults.undecryptable_packets += 1;
                 if matches!(error, OpenError::Replayed { .. }) {
                     // Of two copies, the genuine one may be this one.
-                    self.begin_credit(at, len);
-                    self.note_source(now, at);
-                    self.output.upkeep_due = true;
+                    self.on_replay(now, at, bytes, len);
                 }
                 if used_up {
                     // RFC 9147 §4.5.3
@@ -278,7 +276,10 @@ impl Association {
         bytes.copy_within(..CommonHeader::LEN, chunks.start);
         let inner = &bytes[chunks.start..chunks.end + CommonHeader::LEN];
         let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
-        if self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet) {
+        let departed = self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet);
+        let record = (opened.epoch, opened.sequence_number);
+        let asks = packet.first_chunk_type() == Some(ChunkType::ASCONF);
+        if departed || asks && self.distrusts_source(at, &packet, record) {
             // No key protects the addresses (RFC 5061 §6): a forged one must not use up the record, or the
             // genuine copy on a path in use would count as a replay.
             self.faults.unexpected_chunks += 1;
@@ -300,6 +301,11 @@ impl Association {
         self.begin_credit(at, len);
         self.note_source(now, at);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
+        if self.paths.len() > 1
+            && let Some(path) = self.path_of(at)
+        {
+            self.paths.test_receiving_path(path, now);
+        }
         if first {
             // A shutdown may have waited for it.
             self.after_change(now);
@@ -411,13 +417,15 @@ impl Association {
 
     /// Returns whether a packet in clear may be processed. With protection, only chunks of a set-up or its
     /// repetition may (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
-    pub(super) fn admits_clear(&mut self, packet: &Packet<'_>) -> bool {
+    pub(super) fn admits_clear(&mut self, at: PathAddr, packet: &Packet<'_>) -> bool {
         let admits = match packet.first_chunk_type() {
             _ if !self.is_enforced() => {
                 !self.is_protected() && !self.config.protection.is_required()
                     || packet.chunks().flatten().all(|chunk| self.admits_in_set_up(&chunk))
             }
             Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
+            // It answers nothing.
+            Some(ChunkType::ABORT) if !self.has_sent_to(at) => false,
             // Once the peer has proved its keys it refuses nothing, and the COOKIE ACK is protected too.
             Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
                 if self.state == State::CookieEchoed && !self.is_proven() =>

@@ -189,18 +189,26 @@ impl Association {
     }
 
     /// Reports readable messages once, until the application has read them all.
+    #[inline]
     pub(super) fn notify_readable(&mut self) {
+        let ended = self.inbound.sorts() && self.notify_readers();
+        if !self.readable_told && (ended || self.readable()) {
+            self.readable_told = true;
+            self.readable_event = true;
+        }
+    }
+
+    /// Reports what readers of streams and key management may read. Returns whether a stream without a
+    /// reader has ended since the last event.
+    #[inline(never)]
+    fn notify_readers(&mut self) -> bool {
         if self.inbound.announce_key_messages() {
             self.events.push(Event::KeyMessage);
         }
         while let Some(stream) = self.inbound.take_untold() {
             self.events.push(Event::StreamReadable(stream));
         }
-        let ended = self.inbound.take_untold_end();
-        if !self.readable_told && (ended || self.readable()) {
-            self.readable_told = true;
-            self.readable_event = true;
-        }
+        self.inbound.take_untold_end()
     }
 
     /// Returns the number of messages saved before a restart.

@@ -2,11 +2,11 @@
 
 use msctp_units::{Span, Time};
 use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse, ResetCodes, StreamCode};
-use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
+use msctp_wire::{EncodeChunk, List, PacketBuilder, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
 
 use super::Association;
-use crate::addr::PathAddr;
+use crate::addr::{PathAddr, PathId};
 use crate::call_error::CallError;
 use crate::event::Event;
 use crate::extensions::Extensions;
@@ -14,10 +14,11 @@ use crate::inbound::StreamEnd;
 use crate::message::Transmit;
 use crate::path::Path;
 use crate::reconfig::{
-    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, MAX_RESET_CODES, NAMES_PER_CODE, Outgoing,
+    Answer, Deferred, Held, Incoming, MAX_NAMED_STREAMS, MAX_RESET_CODES, NAMES_PER_CODE, Outgoing,
     ReconfigOutcome, Reconfiguration, Settled, Step, StreamEvent, StreamRequest,
 };
 use crate::stats::AssociationState as State;
+use crate::timer_table::earlier;
 use crate::trace::Direction;
 
 /// Number of parameters of a RE-CONFIG that are parsed (RFC 6525 §3.1: one or two).
@@ -25,6 +26,13 @@ const MAX_PARAMS: usize = 2;
 
 /// Shortest wait for the answer to a request before it is retransmitted.
 const LEAST_PROBE: Span = Span::from_millis(10);
+
+/// Time for which the response to an end that came with its data waits for a packet with DATA. The reader's
+/// answer takes less on a machine that is not busy, and the peer's [`LEAST_PROBE`] more.
+const RESPONSE_DELAY: Span = Span::from_millis(1);
+
+/// Bytes of a packet with the end of a stream that are not for its DATA: a SACK, a request, a response.
+const END_ROOM: usize = 64;
 
 /// Reconfiguration of one association.
 #[derive(Debug)]
@@ -41,7 +49,12 @@ impl Reconfig {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        self.ours.next_timeout()
+        earlier(self.ours.next_timeout(), self.theirs.held().map(|held| held.until))
+    }
+
+    /// Returns whether a response or an end is to leave with the next packet with DATA.
+    pub(super) fn awaits_packet(&self) -> bool {
+        self.theirs.held().is_some() || self.ours.awaited_data().is_some()
     }
 
     /// Returns whether a reset of the peer waits for data.
@@ -95,13 +108,69 @@ impl Association {
         request: StreamRequest,
         codes: Vec<StreamCode>,
     ) -> Result<(), CallError> {
+        self.queue_request(now, request, codes, Outgoing::push_with)
+    }
+
+    /// Resets outgoing streams as [`reconfigure_with`](Self::reconfigure_with), but behind their queued
+    /// messages. Under protection the request leaves in the packet with the last of them (RFC 6525 §5.1.2),
+    /// if there is room. Other requests pass it meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`reconfigure`](Self::reconfigure).
+    pub fn end_streams(
+        &mut self,
+        now: Time,
+        streams: Vec<u16>,
+        codes: Vec<StreamCode>,
+    ) -> Result<(), CallError> {
+        let request = StreamRequest::ResetOutgoing(streams);
+        self.queue_request(now, request, codes, |ours, request, codes, _| ours.push_end(request, codes))
+    }
+
+    /// Returns whether [`end_streams`](Self::end_streams) would send the request now: with the last messages
+    /// of the stream, which then all fit the next packet, or without any.
+    pub fn may_end(&self, stream: u16) -> bool {
+        self.outbound.unsent_on(stream) == 0
+            || self.bundles_ends() && self.outbound.fits_next_packet(END_ROOM, &self.paths)
+    }
+
+    /// Returns whether requests and responses share packets with DATA: the peer is an msctp peer. Others may
+    /// answer a reset whose data follows in the same packet with an error.
+    fn bundles_ends(&self) -> bool {
+        self.is_enforced() && self.protects_addresses()
+    }
+
+    /// Checks a request and queues it by `push`. Abandons what is queued on streams with a code.
+    fn queue_request(
+        &mut self,
+        now: Time,
+        request: StreamRequest,
+        codes: Vec<StreamCode>,
+        push: impl FnOnce(&mut Outgoing, StreamRequest, Vec<StreamCode>, Option<ReconfigSerial>) -> bool,
+    ) -> Result<(), CallError> {
+        self.check_request(&request, codes.len())?;
+        let abandoned: SmallVec<[u16; 8]> = match &request {
+            StreamRequest::ResetOutgoing(_) => codes.iter().map(|one| one.stream).collect(),
+            _ => SmallVec::new(),
+        };
+        if !push(&mut self.reconfig.ours, request, codes, None) {
+            return Err(CallError::TooManyStreamRequests);
+        }
+        abandoned.iter().for_each(|&stream| self.abandon_unsent(now, stream));
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Checks whether a request with this number of codes can be made.
+    fn check_request(&self, request: &StreamRequest, codes: usize) -> Result<(), CallError> {
         if self.state != State::Established {
             return Err(CallError::WrongState { state: self.state });
         }
         if !self.tags.extensions.has(Extensions::RE_CONFIG) {
             return Err(CallError::PeerLacksReconfig);
         }
-        let (streams, count) = match &request {
+        let (streams, count) = match request {
             StreamRequest::ResetOutgoing(streams) => (&streams[..], self.tags.outbound_streams),
             StreamRequest::ResetIncoming(streams) => (&streams[..], self.tags.inbound_streams),
             StreamRequest::AddOutgoing(_) | StreamRequest::AddIncoming(_) => (&[][..], 0),
@@ -110,19 +179,10 @@ impl Association {
             return Err(CallError::UnknownStream { stream, streams: count });
         }
         // A request that fits no packet would never be sent, and its streams would wait for ever.
-        let named = streams.len() + NAMES_PER_CODE * codes.len();
-        if named > MAX_NAMED_STREAMS || codes.len() > MAX_RESET_CODES {
+        let named = streams.len() + NAMES_PER_CODE * codes;
+        if named > MAX_NAMED_STREAMS || codes > MAX_RESET_CODES {
             return Err(CallError::TooManyStreamsNamed { streams: named });
         }
-        let abandoned: SmallVec<[u16; 8]> = match &request {
-            StreamRequest::ResetOutgoing(_) => codes.iter().map(|one| one.stream).collect(),
-            _ => SmallVec::new(),
-        };
-        if !self.reconfig.ours.push_with(request, codes, None) {
-            return Err(CallError::TooManyStreamRequests);
-        }
-        abandoned.iter().for_each(|&stream| self.abandon_unsent(now, stream));
-        self.after_change(now);
         Ok(())
     }
 
@@ -171,6 +231,15 @@ impl Association {
             return;
         }
         while let Some((request, step)) = self.reconfig.ours.current() {
+            if let Some(streams) = self.reconfig.ours.awaited_data() {
+                if !streams.iter().any(|&stream| self.outbound.unsent_on(stream) > 0) {
+                    self.reconfig.ours.on_data_sent();
+                } else if !self.reconfig.ours.let_pass() {
+                    self.output.upkeep_due = true;
+                    break;
+                }
+                continue;
+            }
             let next = match (request, step) {
                 (StreamRequest::ResetOutgoing(streams), Step::Queued) => {
                     self.reconfig.answering = self.reconfig.ours.numbers().1;
@@ -200,11 +269,72 @@ impl Association {
         if let Some(path) = self.reconfig.ours.handle_timeout(now) {
             self.paths.on_request_timeout(path);
         }
+        if let Some(held) = self.reconfig.theirs.take_held(|held| held.until <= now) {
+            self.push_response(held.at, held.serial, held.result);
+        }
+    }
+
+    /// Adds the response that waits for a packet on this path.
+    pub(super) fn push_held_response(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
+        let Some(&Held { at, serial, result, .. }) = self.reconfig.theirs.held() else { return };
+        let to = self.reply_addr(at);
+        if !builder.is_enclosed() || to != self.paths.get(path).map(Path::addr) {
+            return;
+        }
+        let params = [Param::ReconfigResponse(ReconfigResponse { serial, result, next_tsns: None })];
+        let chunk = ReConfig { params: Params::from(&params) };
+        if builder.push(&chunk).is_ok() {
+            self.reconfig.theirs.take_held(|_| true);
+            self.output.upkeep_due = true;
+            self.tracer.control(now, Direction::Out, Some(path), &chunk);
+        }
+    }
+
+    /// Adds the request for the end of streams to the packet with their last data, which begins at `data`.
+    pub(super) fn push_end(&mut self, now: Time, path: PathId, data: usize, builder: &mut PacketBuilder<'_>) {
+        if self.reconfig.ours.awaited_data().is_none() {
+            return;
+        }
+        self.advance_reconfig();
+        let is_due =
+            matches!(self.reconfig.ours.current(), Some((StreamRequest::ResetOutgoing(_), Step::Due)));
+        if is_due && builder.is_enclosed() && self.bundles_ends() {
+            // Without room it leaves in the next packet.
+            self.push_request(now, path, Some(data), builder);
+        }
     }
 
     /// Returns the request that is due.
     pub(super) fn send_reconfig(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (request, _) = self.reconfig.ours.current().filter(|(_, step)| *step == Step::Due)?;
+        self.reconfig.ours.current().filter(|(_, step)| *step == Step::Due)?;
+        // A request that was not answered tries every path, as data does (RFC 9260 §6.4).
+        let path = match self.reconfig.ours.last_path() {
+            Some(last) => self.paths.retransmission_path(last),
+            None => self.paths.data_path(),
+        };
+        let path = path?;
+        let at = self.paths.get(path).map(Path::addr)?;
+        let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
+        if !self.push_request(now, path, None, &mut builder) {
+            return None;
+        }
+        if builder.is_enclosed() {
+            self.bundle(now, path, &mut builder);
+        }
+        debug_assert_eq!(self.paths.get(path).map(Path::addr), Some(at));
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
+    }
+
+    /// Adds the current request to a packet on this path: `before` the chunks from this length on, or last.
+    /// Returns false if it does not fit.
+    fn push_request(
+        &mut self,
+        now: Time,
+        path: PathId,
+        before: Option<usize>,
+        builder: &mut PacketBuilder<'_>,
+    ) -> bool {
+        let Some((request, _)) = self.reconfig.ours.current() else { return false };
         let (serial, _) = self.reconfig.ours.numbers();
         let ids = |streams: &[u16]| -> SmallVec<[StreamId; 8]> {
             streams.iter().map(|&stream| StreamId::new(stream)).collect()
@@ -225,33 +355,40 @@ impl Association {
             StreamRequest::AddOutgoing(streams) => Param::AddOutgoingStreams(AddStreams { serial, streams }),
             StreamRequest::AddIncoming(streams) => Param::AddIncomingStreams(AddStreams { serial, streams }),
         }];
-        // A request that was not answered tries every path, as data does (RFC 9260 §6.4).
-        let path = match self.reconfig.ours.last_path() {
-            Some(last) => self.paths.retransmission_path(last),
-            None => self.paths.data_path(),
-        };
-        let path = path?;
-        let entry = self.paths.get(path)?;
-        let at = entry.addr();
+        let Some(entry) = self.paths.get(path) else { return false };
         // As RACK-TLP's probe (RFC 8985 §7.2), a request is retransmitted before T-reconfig (RFC 6525
         // §5.1.1) expires: the peer answers at once, and all other ends wait for this one.
         let is_first = !self.reconfig.ours.is_asked() && entry.rack.is_some();
         let probe = entry.rtt.srtt().filter(|_| is_first).map(|srtt| (srtt * 2).max(LEAST_PROBE));
         let rto = entry.rtt.rto();
         let probe = probe.filter(|probe| *probe < rto);
-        let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
-        let codes = self.reconfig.ours.codes();
-        if !codes.is_empty() {
-            // A RE-CONFIG with other than the RFC's parameters is invalid to some peers (RFC 6525 §3.1).
-            let codes = [Param::ResetCodes(ResetCodes { serial, codes: List::from(codes) })];
-            builder.push(&ReConfig { params: Params::from(&codes) }).ok()?;
-        }
         let chunk = ReConfig { params: Params::from(&params) };
-        builder.push(&chunk).ok()?;
+        let codes = self.reconfig.ours.codes();
+        // A RE-CONFIG with other than the RFC's parameters is invalid to some peers (RFC 6525 §3.1).
+        let named = [Param::ResetCodes(ResetCodes { serial, codes: List::from(codes) })];
+        let named = (!codes.is_empty()).then(|| ReConfig { params: Params::from(&named) });
+        let needed = chunk.padded_len() + named.as_ref().map_or(0, EncodeChunk::padded_len);
+        if builder.remaining() < needed {
+            return false;
+        }
+        let mut push = |chunk: &ReConfig<'_>| match before {
+            Some(at) => builder.push_before(at, chunk),
+            None => builder.push(chunk),
+        };
+        // Each goes before the one inserted last.
+        let (first, second) = match (before, &named) {
+            (Some(_), Some(named)) => (&chunk, Some(named)),
+            (None, Some(named)) => (named, Some(&chunk)),
+            (_, None) => (&chunk, None),
+        };
+        if push(first).and_then(|()| second.map_or(Ok(()), push)).is_err() {
+            debug_assert!(false, "room was checked");
+            return false;
+        }
         self.tracer.control(now, Direction::Out, Some(path), &chunk);
         self.reconfig.ours.on_sent(path, now + probe.unwrap_or(rto), probe.is_some());
-        debug_assert_eq!(self.paths.get(path).map(Path::addr), Some(at));
-        Some(Transmit::new(Some(path), at, self.seal(builder)))
+        self.output.upkeep_due = true;
+        true
     }
 
     pub(super) fn on_re_config(&mut self, now: Time, at: PathAddr, chunk: &ReConfig<'_>) {
@@ -262,12 +399,12 @@ impl Association {
         }
         if self.reconfig.has_deferred() {
             // The application may have taken streams since.
-            self.perform_deferred(at);
+            self.perform_deferred(now, at);
         }
         for param in chunk.params.iter().flatten().take(MAX_PARAMS) {
             match param {
                 Param::OutgoingReset(reset) => {
-                    self.respond(at, reset.serial, |association| association.incoming_reset(&reset));
+                    self.respond(at, reset.serial, |association| association.incoming_reset(at, &reset));
                 }
                 Param::IncomingReset(reset) => {
                     self.respond(at, reset.serial, |association| association.reset_on_request(&reset));
@@ -285,7 +422,7 @@ impl Association {
                         self.settle_reconfig(settled);
                     }
                     if self.reconfig.has_deferred() {
-                        self.perform_deferred(at);
+                        self.perform_deferred(now, at);
                     }
                 }
                 Param::ResetCodes(reset) => {
@@ -294,22 +431,43 @@ impl Association {
                 _ => {}
             }
         }
-        self.after_change(now);
+    }
+
+    /// Answers a deferred reset at the end of the packet that had it, if the packet did not have all its
+    /// data (RFC 6525 §5.2.2 E3).
+    pub(super) fn answer_deferred(&mut self) {
+        if let Some((at, serial)) = self.reconfig.theirs.take_unanswered() {
+            self.push_response(at, serial, ReconfigResponse::IN_PROGRESS);
+        }
     }
 
     /// Executes a request once, and repeats its answer if the request is retransmitted (RFC 6525 §5.2.1).
     fn respond(&mut self, at: PathAddr, serial: ReconfigSerial, act: impl FnOnce(&mut Self) -> u32) {
         let result = match self.reconfig.theirs.look(serial) {
             Answer::BadSequenceNumber => ReconfigResponse::BAD_SEQUENCE_NUMBER,
-            Answer::Again(result) => result,
+            Answer::Again(result) => {
+                self.reconfig.theirs.take_held(|held| held.serial == serial);
+                result
+            }
             Answer::New => {
                 // An application that does not read what happened must not let a peer fill the memory.
                 let result = if self.events.is_full() { ReconfigResponse::DENIED } else { act(self) };
                 self.reconfig.theirs.answer(serial, result);
+                if self.reconfig.theirs.is_unanswered(serial) {
+                    // The data may follow in this packet.
+                    return;
+                }
                 result
             }
         };
         self.push_response(at, serial, result);
+    }
+
+    /// Repeats the answer to a request that was executed before (RFC 6525 §5.2.1).
+    pub(super) fn respond_again(&mut self, at: PathAddr, serial: ReconfigSerial) {
+        if let Answer::Again(result) = self.reconfig.theirs.look(serial) {
+            self.push_response(at, serial, result);
+        }
     }
 
     /// Queues a response (RFC 6525 §5.1.7).
@@ -320,7 +478,7 @@ impl Association {
     }
 
     /// Handles an Outgoing SSN Reset Request (RFC 6525 §5.2.2).
-    fn incoming_reset(&mut self, reset: &OutgoingReset<'_>) -> u32 {
+    fn incoming_reset(&mut self, at: PathAddr, reset: &OutgoingReset<'_>) -> u32 {
         if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
         }
@@ -342,19 +500,28 @@ impl Association {
             return ReconfigResponse::PERFORMED;
         }
         let (serial, last_tsn) = (reset.serial, reset.last_tsn);
-        self.reconfig.theirs.defer(Deferred { serial, last_tsn, ends, answered });
+        self.reconfig.theirs.defer(Deferred { serial, last_tsn, ends, answered, unanswered: Some(at) });
         ReconfigResponse::IN_PROGRESS
     }
 
-    /// Executes a reset whose data has arrived, and answers the peer at once.
-    pub(super) fn perform_deferred(&mut self, at: PathAddr) {
+    /// Executes a reset whose data has arrived, and answers the peer: at once, but if the data came in the
+    /// packet with the request, in the next packet with DATA.
+    pub(super) fn perform_deferred(&mut self, now: Time, at: PathAddr) {
         let (inbound, Reconfig { ours, theirs, .. }) = (&mut self.inbound, &mut self.reconfig);
         let arrived = inbound.cum_tsn_ack();
         let may_end = |ends: &[StreamEnd]| inbound.may_end(ends) && !ours.crosses(ends);
         if let Some(deferred) = theirs.take_deferred(arrived, may_end) {
             self.perform_reset(&deferred.ends, deferred.answered);
-            self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
-            self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);
+            let (serial, result) = (deferred.serial, ReconfigResponse::PERFORMED);
+            self.reconfig.theirs.answer(serial, result);
+            if deferred.unanswered.is_none() || !self.bundles_ends() {
+                return self.push_response(at, serial, result);
+            }
+            let held = Held { at, serial, result, until: now + RESPONSE_DELAY };
+            if let Some(earlier) = self.reconfig.theirs.hold(held) {
+                self.push_response(earlier.at, earlier.serial, earlier.result);
+            }
+            self.output.upkeep_due = true;
         }
     }
 

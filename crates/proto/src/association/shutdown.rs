@@ -28,7 +28,7 @@ rare_state! {
         /// Path of the last SHUTDOWN or SHUTDOWN ACK.
         path: Option<PathId> = None,
         /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4 sends replies there).
-        asked_at: Option<PathAddr> = None,
+        pub(super) asked_at: Option<PathAddr> = None,
     }
 }
 
@@ -159,8 +159,8 @@ impl Association {
         }
     }
 
-    /// Returns the path of the next SHUTDOWN or SHUTDOWN ACK, and starts T2 with its RTO. Returns `None` if
-    /// there is nothing to send.
+    /// Returns the path of the next SHUTDOWN or SHUTDOWN ACK, and starts T2 with its RTO unless it runs.
+    /// Returns `None` if there is nothing to send.
     pub(super) fn begin_shutdown_chunk(&mut self, now: Time) -> Option<PathId> {
         if !self.closing.due || !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             return None;
@@ -173,6 +173,10 @@ impl Association {
         let path = path.or(self.paths.data_path()).or(self.paths.primary())?;
         self.closing.due = false;
         self.closing.unanswered = false;
+        if self.closing.t2.is_some() {
+            // It answers a packet that may be a copy.
+            return Some(path);
+        }
         self.closing.path = Some(path);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
@@ -247,7 +251,7 @@ impl Association {
         //# MUST immediately respond to each received packet containing one or more DATA chunks with a
         //# SHUTDOWN chunk and restart the T2-shutdown timer.
         if self.state == State::ShutdownSent {
-            self.closing.due = true;
+            (self.closing.due, self.closing.t2) = (true, None);
             //= https://www.rfc-editor.org/rfc/rfc9260#section-4
             //# In the SHUTDOWN-SENT state, the endpoint MUST acknowledge any received DATA chunks without
             //# delay.
@@ -272,12 +276,13 @@ impl Association {
             State::ShutdownSent => {
                 // RFC 9260 §9.2: respond with SHUTDOWN ACK, move to SHUTDOWN-ACK-SENT, restart T2
                 self.set_state(now, State::ShutdownAckSent);
-                self.closing.t5 = None;
+                (self.closing.t5, self.closing.t2) = (None, None);
                 self.closing.due = true;
             }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
             //# MUST continue responding to SHUTDOWN chunks from its peer.
-            // RFC 9260 §9.2: "MUST continue responding to SHUTDOWN chunks"; our SHUTDOWN ACK was lost
+            // RFC 9260 §9.2: "MUST continue responding to SHUTDOWN chunks"; our SHUTDOWN ACK was lost. T2
+            // runs on.
             State::ShutdownAckSent => self.closing.due = true,
             // RFC 9260 §9.2: in COOKIE-WAIT and COOKIE-ECHOED silently discarded
             State::CookieWait | State::CookieEchoed | State::Closed => self.faults.unexpected_chunks += 1,

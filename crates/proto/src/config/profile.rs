@@ -9,6 +9,7 @@ use crate::extensions::OfferConfig;
 use crate::handover::PolicyFactory;
 use crate::outbound::{LossRecovery, SpuriousTimeouts};
 use crate::path::FailoverConfig;
+use crate::streams::StreamsConfig;
 
 impl Config {
     /// Returns options for a host that moves between networks, and for the server it talks to.
@@ -46,6 +47,7 @@ impl Config {
     ///   chunk, leaves them to T3-rtx.
     /// - Spurious timeouts are detected and undone (RFC 5682), because radio links stall.
     /// - There are 65,535 streams each way, for as many requests at a time: unused ones cost nothing.
+    /// - Streams take turns (`round-robin`): a large transfer does not delay live messages or a request.
     pub fn mobile() -> Self {
         Self {
             outbound_streams: u16::MAX,
@@ -67,6 +69,7 @@ impl Config {
             hb_interval: Span::from_secs(10),
             assoc_max_retrans: 40,
             spurious_timeouts: SpuriousTimeouts::Undo,
+            streams: StreamsConfig { scheduler: "round-robin".to_owned(), ..StreamsConfig::default() },
             ..Self::default()
         }
     }

@@ -24,6 +24,16 @@ pub(super) struct Listener {
     pub(super) config: SharedConfig,
 }
 
+/// A set-up by a peer whose association is being made, which is counted already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accepting {
+    at: PathAddr,
+    /// The peer's address in the cookie.
+    peer: IpAddr,
+    ports: (u16, u16),
+    peer_tag: u32,
+}
+
 impl Endpoint {
     /// Answers an INIT whose source address selects no association.
     pub(super) fn on_init(
@@ -218,6 +228,22 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Refuses the set-up whose association was being made: for a driver that has caught a panic of the
+    /// application's controller or policy, after which [`remove_panicked`](Self::remove_panicked) returns
+    /// `None`. The peer gets an ABORT, which is the next packet, and [`take_refused`](Self::take_refused)
+    /// returns the set-up. Returns where its packet came from, with the UDP port; `None` if no association
+    /// was being made.
+    pub fn refuse_panicked(&mut self, now: Time) -> Option<(PathAddr, Option<u16>)> {
+        let Accepting { at, peer, ports, peer_tag } = self.accepting.take()?;
+        self.limits.end(peer);
+        self.limits.remove_association();
+        self.refused = Some(RefusedSetUp { at, local_port: ports.0, reason: RefusalReason::Panicked });
+        let causes = [Cause::OutOfResource];
+        let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
+        self.reply_signed(now, at, ports, peer_tag, &abort, None);
+        Some((at, self.source.take()))
+    }
+
     /// Creates the association (step 5), which is counted already. The association handles the COOKIE ECHO as
     /// a duplicate: it sends the COOKIE ACK and handles the later chunks.
     fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
@@ -228,7 +254,14 @@ impl Endpoint {
         };
         let config = listener.config.clone();
         let local = (&listener.addresses[..], self.host.clone());
-        let Ok(association) = Association::accept(now, config, local, cookie, seed) else {
+        let ports = (cookie.tags.local_port, cookie.tags.peer_port);
+        let (peer, peer_tag) = (cookie.at.remote, cookie.tags.peer_tag);
+        // Code of the application runs, which may panic.
+        self.running = None;
+        self.accepting = Some(Accepting { at, peer, ports, peer_tag });
+        let accepted = Association::accept(now, config, local, cookie, seed);
+        self.accepting = None;
+        let Ok(association) = accepted else {
             debug_assert!(false, "options were checked by listen");
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };

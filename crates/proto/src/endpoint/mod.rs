@@ -21,7 +21,7 @@ use msctp_wire::{
 
 use self::demux::{Demux, Keys};
 use self::limits::Limits;
-use self::listener::Listener;
+use self::listener::{Accepting, Listener};
 use self::schedule::Schedule;
 use crate::addr::{LocalAddrs, PathAddr, RemoteAddrs};
 use crate::association::{Association, check_addresses};
@@ -127,6 +127,9 @@ pub enum RefusalReason {
     TooManyAssociations,
     /// The peer's address has [`EndpointConfig::max_associations_per_peer`].
     TooManyOfPeer,
+    /// A controller or a policy of the application panicked while the association was made
+    /// ([`Endpoint::refuse_panicked`]).
+    Panicked,
 }
 
 /// An association and its bookkeeping.
@@ -183,6 +186,8 @@ pub struct Endpoint {
     refused: Option<RefusedSetUp>,
     /// Slot of the association whose code ran last.
     running: Option<u32>,
+    /// The set-up whose association is being made.
+    accepting: Option<Accepting>,
     /// Associations that may have something to send.
     dirty: VecDeque<u32>,
     /// Associations that may have events.
@@ -249,6 +254,7 @@ impl Endpoint {
             schedule: Schedule::default(),
             refused: None,
             running: None,
+            accepting: None,
             dirty: VecDeque::new(),
             eventful: VecDeque::new(),
             traced: VecDeque::new(),
@@ -442,6 +448,7 @@ impl Endpoint {
     /// Returns `None` if none has run, or it is removed already.
     pub fn remove_panicked(&mut self) -> Option<(Handle, Box<Association>)> {
         let slot = self.running.take()?;
+        self.source = None;
         let handle = self.handle(slot);
         let entry = self.slots[slot as usize].entry.take()?;
         self.demux.remove(slot, &entry.keys);

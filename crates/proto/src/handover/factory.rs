@@ -27,7 +27,8 @@ enum Choice {
 }
 
 impl PolicyFactory {
-    /// Creates a factory from a function that makes a policy.
+    /// Creates a factory from a function that makes a policy. Factories are compared by the `Debug` texts of
+    /// their policies, which must call no endpoint.
     pub fn new(make: impl Fn() -> Box<dyn HandoverPolicy> + Send + Sync + 'static) -> Self {
         Self(Choice::Own(Arc::new(make)))
     }

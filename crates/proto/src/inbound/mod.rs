@@ -228,13 +228,14 @@ impl Inbound {
         //# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint
         //# MUST immediately send a SACK chunk with no delay.
         self.clock.on_data(received != Received::New || data.immediate);
-        self.release_discarded();
+        if self.sorts() {
+            self.release_discarded();
+        }
         self.stretch_window();
         Ok(received)
     }
 
     /// Releases the window of messages that nobody will read.
-    #[inline]
     fn release_discarded(&mut self) {
         if let Some(Released { bytes, chunks }) = self.ordering.ready.take_discarded() {
             self.window.release(bytes, chunks);
@@ -499,6 +500,7 @@ impl Inbound {
     }
 
     /// Releases the window that a message occupied.
+    #[inline]
     fn release(&mut self, arrived: Arrived) -> Message {
         let Arrived { message, chunks, .. } = arrived;
         self.check_credit(message.stream);
@@ -509,6 +511,12 @@ impl Inbound {
             self.clock.hasten();
         }
         message
+    }
+
+    /// Returns whether messages are sorted: streams have readers, or key management has messages of its own.
+    #[inline]
+    pub(crate) fn sorts(&self) -> bool {
+        self.ordering.ready.sorts()
     }
 
     /// Returns the number of messages to [`read`](Self::read), including parts of partially delivered ones.

@@ -256,7 +256,7 @@ impl Ordering {
     }
 
     /// Returns the next message of a stream without a reader.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self) -> Option<Arrived> {
         self.ready.read()
     }

@@ -184,9 +184,15 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// Returns whether messages are sorted: streams have readers, or key management has messages of its own.
+    #[inline]
+    pub(super) fn sorts(&self) -> bool {
+        self.apart.is_touched()
+    }
+
     #[inline]
     pub(super) fn push_back(&mut self, arrived: Arrived) {
-        if self.apart.is_touched() {
+        if self.sorts() {
             self.sort(arrived);
         } else {
             self.common.push_back(StreamItem::Message(arrived));
@@ -312,7 +318,7 @@ impl Ready {
         self.common.push_back(item);
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop_common(&mut self) -> Option<StreamItem<Arrived>> {
         let item = self.common.pop_front()?;
         if self.apart.is_touched() {
@@ -536,7 +542,7 @@ impl Ready {
     }
 
     /// Returns the next message of a stream without a reader.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self) -> Option<Arrived> {
         match self.pop_common() {
             Some(StreamItem::Message(arrived)) => {

@@ -228,6 +228,19 @@ impl Outbound {
         self.queue.next_len(self.max_payload(paths)).map(|len| wire_len(len, self.interleaving) as usize)
     }
 
+    /// Returns true if all that is queued may leave now and fits one packet beside `others` bytes of other
+    /// chunks.
+    pub(crate) fn fits_next_packet(&self, others: usize, paths: &Paths) -> bool {
+        let Some(path) = paths.data_path().and_then(|id| paths.get(id)) else { return false };
+        // RFC 9260 §3.2: chunks are padded to 4 bytes
+        let wire = self.queue.bytes() + (self.queue.len() * (overhead(self.interleaving) + 3)) as u64;
+        path.flow.marked == 0
+            && may_begin_packet(path)
+            && below_cwnd(path)
+            && wire + others as u64 <= u64::from(path.pmdcs())
+            && self.queue.bytes() as i64 <= self.rwnd()
+    }
+
     /// Returns true if the next chunk that [`fill`](Self::fill) would write is one of key management.
     pub(crate) fn is_key_message_next(&self, path: PathId, paths: &mut Paths) -> bool {
         let marked = paths.get_mut(path).filter(|path| self.may_retransmit(path));

@@ -325,7 +325,7 @@ impl Outbound {
     ///
     /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
     /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue_leaving(
         &mut self,
         now: Time,

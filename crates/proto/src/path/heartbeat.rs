@@ -107,8 +107,16 @@ impl Path {
         matches!(self.state, PathState::Unconfirmed | PathState::PotentiallyFailed)
     }
 
+    /// Remembers a sent heartbeat. It replaces the oldest one, or the newest if the answer to the oldest may
+    /// still come: forged packets may cause heartbeats faster than they are answered.
     fn remember(&mut self, sent: Sent) {
+        let rto = self.rtt.rto();
         let heartbeat = &mut self.heartbeat;
+        let oldest = heartbeat.sent[heartbeat.next_slot];
+        if oldest.is_some_and(|oldest| sent.at < oldest.at + rto) {
+            heartbeat.sent[(heartbeat.next_slot + REMEMBERED - 1) % REMEMBERED] = Some(sent);
+            return;
+        }
         heartbeat.sent[heartbeat.next_slot] = Some(sent);
         heartbeat.next_slot = (heartbeat.next_slot + 1) % REMEMBERED;
     }
@@ -191,6 +199,27 @@ impl Paths {
             path.heartbeat.ready = true;
             // RFC 9260 §5.4, HB.Max.Burst: the RTOs of unanswered heartbeats do not delay it.
             self.schedule.burst_until = self.schedule.burst_until.min(now);
+        }
+    }
+
+    /// Sends a heartbeat now on an inactive path that received a protected packet, at most once per
+    /// RTO.Initial, even if heartbeats are off (RFC 9260 §8.3).
+    ///
+    /// An observer may have delivered the packet there, so that SACKs take the data path until the path
+    /// answers. If that is dead, nothing else finds the path that works.
+    pub(crate) fn test_receiving_path(&mut self, id: PathId, now: Time) {
+        if !self.schedule.running || self.data_path == Some(id) {
+            return;
+        }
+        let every = self.config.rto.initial;
+        let Some(path) = self.get_mut(id) else { return };
+        if path.state == PathState::Inactive
+            && path.confirmed
+            && path.may_heartbeat()
+            && path.heartbeat.answer_by.is_none()
+            && now >= path.last_used + every
+        {
+            path.heartbeat.ready = true;
         }
     }
 
@@ -805,6 +834,31 @@ mod tests {
         assert_eq!(sent.iter().map(|(_, path)| *path).collect::<Vec<_>>(), [P1]);
         paths.stop_heartbeats();
         assert_eq!(paths.next_heartbeat_timeout(), None, "a SHUTDOWN was sent");
+    }
+
+    #[test]
+    fn an_inactive_path_that_receives_is_tested_even_with_heartbeats_off() {
+        // RFC 9260 §8.2, §8.3
+        let mut paths = paths_with(PathsConfig { hb_interval: Span::ZERO, ..PathsConfig::default() }, 2, 1);
+        for path in [P0, P1] {
+            paths.confirm(path, ms(0));
+        }
+        paths.start_heartbeats(ms(0));
+        heartbeats(&mut paths, ms(0));
+        paths.test_receiving_path(P1, ms(5000));
+        assert_eq!(heartbeat_paths(&mut paths, ms(5000)), [], "active");
+        for path in [P0, P1] {
+            fail(&mut paths, path);
+            paths.test_receiving_path(path, ms(6000));
+        }
+        let data_path = paths.data_path().unwrap();
+        let other = if data_path == P0 { P1 } else { P0 };
+        let sent = heartbeats(&mut paths, ms(6000));
+        assert_eq!(sent.iter().map(|request| request.path).collect::<Vec<_>>(), [other]);
+        paths.test_receiving_path(other, ms(6010));
+        assert_eq!(heartbeat_paths(&mut paths, ms(6010)), [], "once per RTO.Initial");
+        paths.on_heartbeat_ack(&sent[0].info, ms(6020));
+        assert_eq!((paths.get(other).unwrap().state(), paths.data_path()), (PathState::Active, Some(other)));
     }
 
     #[test]

@@ -16,6 +16,10 @@ const AT_ONCE: Span = Span::from_millis(1);
 /// rate of 11 Mbps would become one of 5. In virtual time no timer is late.
 const LATE: Span = Span::from_millis(5);
 
+/// Lowest rate, a packet of 1500 bytes a second. At a rate of zero nothing would be in flight whose
+/// acknowledgement could raise it.
+const SLOWEST: Rate = Rate::from_bps(12_000);
+
 /// The pacer of a path, at the last rate of its controller.
 #[derive(Debug)]
 pub(super) struct Pacing {
@@ -48,8 +52,7 @@ impl Pacing {
 }
 
 impl Path {
-    /// Returns the time at which the next packet with DATA may leave: `now` or before if at once,
-    /// [`Time::MAX`] at a rate of zero.
+    /// Returns the time at which the next packet with DATA may leave: `now` or before if at once.
     #[inline]
     pub(crate) fn departure(&mut self, now: Time) -> Time {
         match self.controller.pacing_rate() {
@@ -57,7 +60,7 @@ impl Path {
                 self.pacing = None;
                 now
             }
-            Some(rate) => self.paced_departure(now, rate),
+            Some(rate) => self.paced_departure(now, rate.max(SLOWEST)),
         }
     }
 

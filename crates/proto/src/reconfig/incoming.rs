@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use msctp_units::Time;
 use msctp_wire::param::StreamCode;
 use msctp_wire::{ReconfigSerial, Tsn};
 
 use super::outgoing::Settled;
+use crate::addr::PathAddr;
 use crate::inbound::StreamEnd;
 use crate::rare::{Rare, rare_state};
 
@@ -40,6 +42,18 @@ pub(crate) struct Deferred {
     pub(crate) ends: Vec<StreamEnd>,
     /// The request of this end that it answers.
     pub(crate) answered: Option<Settled>,
+    /// Addresses of the packet with the request, until the peer knows that it is in progress.
+    pub(crate) unanswered: Option<PathAddr>,
+}
+
+/// A response that waits for a packet with DATA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) at: PathAddr,
+    pub(crate) serial: ReconfigSerial,
+    pub(crate) result: u32,
+    /// The time at which it leaves alone.
+    pub(crate) until: Time,
 }
 
 /// The peer's requests.
@@ -57,6 +71,7 @@ rare_state! {
         deferred: Option<Deferred> = None,
         /// Codes of the streams of a request, which follows.
         codes: Option<(ReconfigSerial, Vec<StreamCode>)> = None,
+        held: Option<Held> = None,
     }
 }
 
@@ -137,6 +152,38 @@ impl Incoming {
         if self.has_deferred() { self.past.deferred.take() } else { None }
     }
 
+    /// Returns whether this request is deferred, and the peer does not know that it is in progress.
+    pub(crate) fn is_unanswered(&self, serial: ReconfigSerial) -> bool {
+        let deferred = self.past.deferred.as_ref();
+        deferred.is_some_and(|deferred| deferred.serial == serial && deferred.unanswered.is_some())
+    }
+
+    /// Returns the number of the deferred reset and the addresses of the packet with it, once, if the peer
+    /// does not know that it is in progress.
+    pub(crate) fn take_unanswered(&mut self) -> Option<(PathAddr, ReconfigSerial)> {
+        if self.past.deferred.as_ref().is_none_or(|deferred| deferred.unanswered.is_none()) {
+            return None;
+        }
+        let deferred = self.past.deferred.as_mut()?;
+        Some((deferred.unanswered.take()?, deferred.serial))
+    }
+
+    /// Holds a response back. Returns the one held before.
+    pub(crate) fn hold(&mut self, held: Held) -> Option<Held> {
+        self.past.held.replace(held)
+    }
+
+    /// Returns the response that is held back.
+    #[inline]
+    pub(crate) fn held(&self) -> Option<&Held> {
+        self.past.held.as_ref()
+    }
+
+    /// Takes the response that is held back, if `may`.
+    pub(crate) fn take_held(&mut self, may: impl FnOnce(&Held) -> bool) -> Option<Held> {
+        if self.past.held.as_ref().is_some_and(may) { self.past.held.take() } else { None }
+    }
+
     #[inline]
     pub(crate) fn has_deferred(&self) -> bool {
         self.past.deferred.is_some()
@@ -182,7 +229,11 @@ mod tests {
         let mut theirs = Incoming::new(Tsn::new(5));
         let ends = vec![StreamEnd { stream: 3, code: None }];
         let serial = ReconfigSerial::new(5);
-        theirs.defer(Deferred { serial, last_tsn: Tsn::new(0), ends: ends.clone(), answered: None });
+        let last_tsn = Tsn::new(0);
+        let at = PathAddr { local: [10, 0, 0, 1].into(), remote: [10, 0, 0, 2].into() };
+        let unanswered = Some(at);
+        theirs.defer(Deferred { serial, last_tsn, ends: ends.clone(), answered: None, unanswered });
+        assert_eq!((theirs.take_unanswered(), theirs.take_unanswered()), (Some((at, serial)), None));
         assert_eq!(theirs.take_deferred(Tsn::new(u32::MAX), |_| true), None);
         assert_eq!(theirs.take_deferred(Tsn::new(0), |_| false), None);
         assert!(theirs.take_deferred(Tsn::new(0), |_| true).is_some_and(|deferred| deferred.ends == ends));

@@ -7,7 +7,7 @@
 mod incoming;
 mod outgoing;
 
-pub(crate) use self::incoming::{Answer, Deferred, Incoming};
+pub(crate) use self::incoming::{Answer, Deferred, Held, Incoming};
 pub use self::incoming::{MAX_RESET_CODES, NAMES_PER_CODE};
 pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 use crate::inbound::StreamEnd;

@@ -37,6 +37,8 @@ struct Waiting {
     response_to: Option<ReconfigSerial>,
     /// The request before the peer ended some of its streams.
     whole: Option<StreamRequest>,
+    /// A reset that leaves with the last queued data of its streams.
+    after_data: bool,
 }
 
 impl Waiting {
@@ -104,8 +106,45 @@ impl Outgoing {
         // RFC 6525 §5.2.3: an answer to the peer precedes our own requests that were not begun
         let Requests { waiting, step, .. } = &mut *self.requests;
         let index = if response_to.is_some() { usize::from(*step != Step::Queued) } else { waiting.len() };
-        waiting.insert(index.min(waiting.len()), Waiting { request, codes, response_to, whole: None });
+        let one = Waiting { request, codes, response_to, whole: None, after_data: false };
+        waiting.insert(index.min(waiting.len()), one);
         true
+    }
+
+    /// Queues a reset that leaves with the last queued data of its streams, except those with a code. Returns
+    /// false if the queue is full.
+    pub(crate) fn push_end(&mut self, request: StreamRequest, codes: Vec<StreamCode>) -> bool {
+        let pushed = self.push_with(request, codes, None);
+        if pushed && let Some(last) = self.requests.waiting.back_mut() {
+            last.after_data = true;
+        }
+        pushed
+    }
+
+    /// Returns the streams whose queued data the current request waits for; `None` if it waits for none.
+    pub(crate) fn awaited_data(&self) -> Option<&[u16]> {
+        let first = self.requests.waiting.front()?;
+        match &first.request {
+            StreamRequest::ResetOutgoing(streams) if first.after_data => Some(streams),
+            _ => None,
+        }
+    }
+
+    /// Records that the data that the current request waits for was sent.
+    pub(crate) fn on_data_sent(&mut self) {
+        if let Some(first) = self.requests.waiting.front_mut() {
+            first.after_data = false;
+        }
+    }
+
+    /// Lets the next request pass the current one, which waits for data. Returns false if there is none that
+    /// waits for nothing.
+    pub(crate) fn let_pass(&mut self) -> bool {
+        let passes = self.requests.waiting.iter().position(|waiting| !waiting.after_data);
+        if let Some(index) = passes {
+            self.requests.waiting.rotate_left(index);
+        }
+        passes.is_some()
     }
 
     /// Returns the current request and its progress.
@@ -358,6 +397,27 @@ mod tests {
         assert_eq!(settled.outcome, ReconfigOutcome::Denied);
         assert_eq!(ours.numbers().0, ReconfigSerial::new(0));
         assert_eq!(ours.current(), Some((&StreamRequest::AddIncoming(3), Step::Queued)));
+    }
+
+    #[test]
+    fn requests_pass_ends_that_wait_for_data() {
+        let mut ours = Outgoing::new(Tsn::new(1));
+        for stream in [1, 2] {
+            assert!(ours.push_end(StreamRequest::ResetOutgoing(vec![stream]), Vec::new()));
+        }
+        assert_eq!(ours.awaited_data(), Some(&[1][..]));
+        assert!(!ours.let_pass());
+        ours.push(StreamRequest::AddOutgoing(1), None);
+        assert!(ours.let_pass());
+        assert_eq!(
+            (ours.current().map(|(request, _)| request.clone()), ours.awaited_data()),
+            (Some(StreamRequest::AddOutgoing(1)), None)
+        );
+        ours.on_sent(PathId::new(0), Time::ZERO, false);
+        assert!(ours.on_response(&response(1, 1)).is_some());
+        assert_eq!(ours.awaited_data(), Some(&[1][..]), "in their order");
+        ours.on_data_sent();
+        assert_eq!((ours.awaited_data(), ours.resets(1), ours.will_reset(2)), (None, true, true));
     }
 
     #[test]

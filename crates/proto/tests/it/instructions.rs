@@ -8,6 +8,8 @@
 
 use std::process::Command;
 
+use crate::release;
+
 /// An example that prints its number of data packets, and its package.
 type Program = (&'static str, &'static str);
 
@@ -47,18 +49,7 @@ struct Case {
 
 /// Builds the example in release mode and returns its path.
 fn build((package, example): Program) -> String {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--quiet", "--package", package, "--example", example])
-        .arg("--message-format=json")
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
-    let messages = String::from_utf8(built.stdout).expect("JSON");
-    let executable = messages.lines().find_map(|line| {
-        let (_, rest) = line.split_once(r#""executable":""#)?;
-        rest.split_once('"').map(|(path, _)| path.to_owned()).filter(|path| path.ends_with(example))
-    });
-    executable.expect("the example builds")
+    release::build(&["build", "--package", package, "--example", example], example)
 }
 
 /// Returns the number that follows `before` in the text.

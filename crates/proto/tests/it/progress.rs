@@ -30,6 +30,13 @@ struct Phase {
     loss: u32,
 }
 
+impl Phase {
+    /// Returns a phase of `ms` milliseconds; 1 stands for a dead network.
+    fn new(ms: u64, dead: [u8; 3], loss: u32) -> Self {
+        Self { lasts: Span::from_millis(ms), dead: dead.map(|dead| dead == 1), loss }
+    }
+}
+
 fn phase() -> impl Strategy<Value = Phase> {
     let dead = prop::array::uniform3(any::<bool>()).prop_filter("one works", |dead| dead.contains(&false));
     // Most phases end before the association detects them; some last longer than detection may take.
@@ -263,17 +270,12 @@ proptest! {
 /// regression: 32.1 s passed without a delivery, more than an earlier bound.
 #[test]
 fn networks_that_fail_in_turn() {
-    let phase = |ms, dead: [u8; 3], loss| Phase {
-        lasts: Span::from_millis(ms),
-        dead: dead.map(|dead| dead == 1),
-        loss,
-    };
     let phases = [
-        phase(10_884, [1, 1, 0], 0),
-        phase(5647, [1, 0, 1], 38),
-        phase(10_040, [1, 1, 0], 0),
-        phase(200, [0, 0, 0], 0),
-        phase(13_747, [1, 0, 1], 18),
+        Phase::new(10_884, [1, 1, 0], 0),
+        Phase::new(5647, [1, 0, 1], 38),
+        Phase::new(10_040, [1, 1, 0], 0),
+        Phase::new(200, [0, 0, 0], 0),
+        Phase::new(13_747, [1, 0, 1], 18),
     ];
     progresses(&phases, &patient(Config::default()), 13_279_788_142_070_310_830, Side::A).unwrap();
 }
@@ -282,12 +284,8 @@ fn networks_that_fail_in_turn() {
 /// arrived long ago, restarts its T3-rtx (RFC 9260 §6.3.2 R3): twice RTO.Max.
 #[test]
 fn an_old_acknowledgement_restarts_the_timeout() {
-    let phase = |ms, dead, loss| Phase { lasts: Span::from_millis(ms), dead, loss };
-    let phases = [
-        phase(11_101, [false, true, true], 0),
-        phase(2205, [true, false, false], 0),
-        phase(6195, [true, false, false], 0),
-    ];
+    let phases =
+        [Phase::new(11_101, [0, 1, 1], 0), Phase::new(2205, [1, 0, 0], 0), Phase::new(6195, [1, 0, 0], 0)];
     progresses(&phases, &patient(Config::mobile()), 0, Side::A).unwrap();
 }
 
@@ -295,11 +293,10 @@ fn an_old_acknowledgement_restarts_the_timeout() {
 /// was acknowledged: nothing left, and no timer ran.
 #[test]
 fn retransmissions_follow_the_last_new_data() {
-    let phase = |ms, dead, loss| Phase { lasts: Span::from_millis(ms), dead, loss };
     let phases = [
-        phase(10_901, [false, true, true], 0),
-        phase(12_921, [false, true, true], 47),
-        phase(2801, [true, false, false], 10),
+        Phase::new(10_901, [0, 1, 1], 0),
+        Phase::new(12_921, [0, 1, 1], 47),
+        Phase::new(2801, [1, 0, 0], 10),
     ];
     progresses(&phases, &patient(Config::mobile()), 16_465_652_660_239_447_918, Side::A).unwrap();
 }

@@ -18,7 +18,7 @@ fn keys(byte: u8) -> Arc<KeyManagement> {
     Arc::new(KeyManagement::pre_shared(Arc::new(Ring), SUITE, Secret::from(&[byte; 32][..])).unwrap())
 }
 
-fn protected() -> Config {
+pub(crate) fn protected() -> Config {
     Config { protection: Protection::Required(keys(7)), ..Config::default() }
 }
 

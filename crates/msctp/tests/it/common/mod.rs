@@ -41,6 +41,12 @@ pub(crate) fn tls(check: impl CheckPeer + 'static) -> Tls {
     Tls::new(&Identity::generate(provider()).unwrap(), check).unwrap()
 }
 
+/// Runs `ip` with these words.
+pub(crate) fn ip_command(words: &str) {
+    let status = Command::new("ip").args(words.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {words}");
+}
+
 /// Environment variable that is set in the process of a test that needs its own.
 const INSIDE: &str = "MSCTP_OWN_PROCESS";
 

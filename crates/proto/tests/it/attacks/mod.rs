@@ -2,6 +2,7 @@
 //! attacker can cause are bounded. (tests/hostile injects arbitrary input in every state; each attack here
 //! was made on another stack.)
 
+mod aborts;
 mod acknowledgements;
 mod amplification;
 mod bandwidth_probes;
@@ -12,6 +13,7 @@ mod camping;
 mod changed_setup;
 mod clocks;
 mod cookies;
+mod dead_networks;
 mod ecn;
 mod events;
 mod flood;
@@ -34,6 +36,7 @@ mod secrets;
 mod shared_keys;
 mod silence;
 mod stranger;
+mod timers;
 mod udp_ports;
 mod victim;
 mod wraps;

@@ -1,7 +1,7 @@
 //! UDP ports of a protected peer (RFC 6951 §5.4): an observer that delivers copies of its packets first, from
 //! another port of its address, gains nothing, and a peer whose NAT forgot its port goes on.
 
-use msctp_proto::{Config, Event};
+use msctp_proto::{Config, Event, PathAddr, PathState};
 use msctp_units::{Span, Time};
 use msctp_wire::param::AddressRequest;
 use msctp_wire::{Asconf, AsconfSerial, CookieEcho, CorrelationId, EncodeChunk, Param, Params};
@@ -363,4 +363,69 @@ fn a_confirmed_address_teaches_no_other_port_on_another_pair() {
     }
     let sent: usize = sent_to(&pair, NEIGHBOUR, began).iter().map(|len| len + 20).sum();
     assert!(sent <= 3 * came, "{sent} bytes for {came}");
+}
+
+/// The NAT forgets A's port, and an observer passes on only the HEARTBEATs that go there. The port answers,
+/// but delivers nothing.
+#[test]
+fn a_port_at_which_only_heartbeats_arrive_is_left() {
+    let mut pair = up(&psk());
+    pair.udp = Some([REBOUND, B]);
+    pair.filter = Box::new(|flight: &mut Flight| {
+        if let Some([_, to]) = &mut flight.ports
+            && *to == A
+            && flight.bytes.len() == ASKED
+        {
+            *to = REBOUND;
+        }
+        Fate::Pass
+    });
+    for n in 0..400_u32 {
+        let _ = pair.with(Side::B, |b, now| b.send(now, crate::support::message(0, vec![n as u8; 1000])));
+    }
+    let began = pair.now;
+    while pair.a.received.len() < 400 && pair.now.since(began) < Span::from_secs(60) {
+        pair.send(Side::A, text_message("from the new port"));
+        pair.run_for(Span::from_millis(200));
+    }
+    let took = pair.now.since(began);
+    assert!(took < Span::from_secs(10), "{took}, {} messages", pair.a.received.len());
+    assert!(!pair.b.saw(|event| matches!(event, Event::Lost(_))));
+}
+
+/// A server lists a second address, from which it sends nothing. An observer sends copies from there: they
+/// teach no port, and the address is confirmed as soon as without.
+#[test]
+fn copies_teach_no_port_of_a_listed_address_that_is_silent() {
+    for silent in [Side::A, Side::B] {
+        let mut pair = Pair::new(psk(), vec![b_ip(0), b_ip(1)]);
+        (pair.udp, pair.log) = (Some([A, B]), Some(Vec::new()));
+        // Nothing arrives at or from the second network yet.
+        pair.drop_if(|flight| flight.at.local == a_ip(1) || flight.at.remote == b_ip(1));
+        let at = match silent {
+            Side::A => PathAddr { local: b_ip(0), remote: a_ip(1) },
+            Side::B => PathAddr { local: a_ip(0), remote: b_ip(1) },
+        };
+        pair.connect(psk(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+        pair.drop_if(move |flight| at.remote == flight.at.local || at.remote == flight.at.remote);
+        pair.run_for(Span::from_millis(300));
+        let to = silent.other();
+        let port_of = |pair: &mut Pair| {
+            pair.with(to, |one, _| one.paths().find(|path| path.at == at).unwrap().udp_port).unwrap()
+        };
+        let right = if silent == Side::A { A } else { B };
+        for _ in 0..5 {
+            let before = pair.log_len();
+            pair.send(silent, text_message("copied"));
+            let sealed = pair.sent_since(silent, before).pop().unwrap().bytes;
+            pair.inject_from(to, at, msctp_units::Ecn::NotEct, Some(X), &sealed);
+            assert_eq!(port_of(&mut pair), right, "{silent:?} is silent");
+            pair.run_for(Span::from_millis(100));
+        }
+        pair.pass_all();
+        pair.run_for(Span::from_secs(5));
+        assert_eq!(port_of(&mut pair), right);
+        let state = pair.with(to, |one, _| one.paths().find(|path| path.at == at).unwrap().state);
+        assert_eq!(state, PathState::Active, "{silent:?} is silent");
+    }
 }

@@ -689,9 +689,12 @@ impl Host {
             }
             Op::Reset { incoming, first, count, .. } => {
                 let streams = (first..).take(usize::from(count)).collect();
-                let request =
-                    if incoming { StreamRequest::ResetIncoming } else { StreamRequest::ResetOutgoing };
-                self.ask(now, request(streams));
+                match incoming {
+                    true => self.ask(now, StreamRequest::ResetIncoming(streams)),
+                    // Behind what is queued.
+                    false if first.is_multiple_of(2) && count > 0 => self.end(now, streams),
+                    false => self.ask(now, StreamRequest::ResetOutgoing(streams)),
+                }
             }
             Op::AddStreams { incoming, count, .. } => {
                 let request = if incoming { StreamRequest::AddIncoming } else { StreamRequest::AddOutgoing };
@@ -815,6 +818,15 @@ impl Host {
         let association = self.main.and_then(|main| self.endpoint.association_mut(main));
         if association.is_some_and(|association| association.reconfigure(now, request.clone()).is_ok()) {
             self.streams.asked.push(request);
+            self.moments.push(Feature::Reconfiguration);
+        }
+    }
+
+    /// Ends streams of this end behind their queued messages.
+    fn end(&mut self, now: Time, streams: Vec<u16>) {
+        let association = self.main.and_then(|main| self.endpoint.association_mut(main));
+        if association.is_some_and(|end| end.end_streams(now, streams.clone(), Vec::new()).is_ok()) {
+            self.streams.asked.push(StreamRequest::ResetOutgoing(streams));
             self.moments.push(Feature::Reconfiguration);
         }
     }

@@ -1386,3 +1386,56 @@ fn a_lost_peer_is_noticed_while_the_confirmed_addresses_are_deleted() {
         ],
     );
 }
+
+/// The mobile's data arrived over a path that the server had declared inactive. Under protection an observer
+/// may have delivered it there, so that the SACKs took the data path, which was dead; and the server sent no
+/// heartbeats that could have found the other one.
+#[test]
+fn an_inactive_path_that_receives_data_is_tested_without_heartbeats() {
+    let setup = Setup {
+        seed: 71000078,
+        mobile_addresses: 0b1110,
+        server_addresses: 0b11,
+        server: Tuning {
+            hb_interval_ms: 0,
+            path_max_retrans: 2,
+            send_buffer: 1500,
+            potentially_failed: 1,
+            ..Tuning::DEFAULT
+        },
+        plain: false,
+        heal: Heal::One,
+        ..PLAIN
+    };
+    let to_mobile = Quality { loss: 13, duplicate: 20, ..Quality::GOOD };
+    let half = Quality { duplicate: 15, ..Quality::GOOD };
+    check(
+        setup,
+        &[
+            Run { ms: 1121 },
+            Send { side: Server, stream: 0, len: 1, count: 7, unordered: false },
+            RemoveAddress { side: Mobile, address: 2 },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+            Path { mobile: 1, server: 0, to_server: Quality::GOOD, to_mobile },
+            Path { mobile: 3, server: 1, to_server: Quality::DEAD, to_mobile: half },
+            Run { ms: 4500 },
+        ],
+    );
+}
+
+/// The first COOKIE ECHO that arrived was older than its cookie's life. The set-up under a pre-shared key
+/// ends, because data had left behind it.
+#[test]
+fn a_stale_cookie_ends_a_set_up_whose_data_has_left() {
+    let setup =
+        Setup { seed: 71001169, mobile_addresses: 0b1000, server_addresses: 0b10, plain: false, ..PLAIN };
+    check(
+        setup,
+        &[
+            Run { ms: 21 },
+            Cut { side: Server, address: 1, dead: true },
+            Run { ms: 32000 },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+        ],
+    );
+}

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use msctp_proto::{Association, AssociationState, Config, Event, LossReason};
+use msctp_proto::{Association, AssociationState, Config, EndpointConfig, Event, LossReason};
 use msctp_units::{Span, Time};
 
 use crate::random_operations::coverage::Meetings;
@@ -10,6 +10,12 @@ use crate::random_operations::host::Host;
 use crate::random_operations::network::{Network, STRAGGLER_MS};
 use crate::random_operations::plan::{Ending, Heal, Op, Pace, Plan, Setup, Side};
 use crate::random_operations::watch::Watch;
+
+/// The time at which the mobile connects.
+const START: Time = Time::from_nanos(1_000_000_000);
+
+/// RFC 9260 §3.3.10.3.
+const STALE_COOKIE: u16 = 3;
 
 /// The results of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +59,7 @@ impl World {
     fn new(setup: Setup) -> Self {
         let mut world = Self {
             setup,
-            now: Time::ZERO + Span::from_secs(1),
+            now: START,
             hosts: Side::BOTH.map(|side| Host::new(side, &setup)),
             network: Network::new(setup.seed),
             watch: Watch::new(&setup),
@@ -483,6 +489,16 @@ impl World {
                 // T5 does not wait for the peer's remaining data, and leaves no time to try many dead paths.
                 let many_dead = self.setup.heal == Heal::One && host.most_paths > 2;
                 assert!(self.shut_early || many_dead || disturbed || left, "{}", text());
+            }
+            // RFC 9260 §5.2.6, option 2: data under a pre-shared key left behind the COOKIE ECHO, and the
+            // peer may have delivered it. It would again after another set-up, and the Stale Cookie is in
+            // clear.
+            LossReason::PeerAborted { cause: Some(STALE_COOKIE), .. } if self.setup.is_protected() => {
+                assert!(
+                    at >= START + EndpointConfig::default().valid_cookie_life && host.connected.is_none(),
+                    "{}",
+                    text()
+                );
             }
             LossReason::PeerAborted { .. } => {
                 let gone = other.aborted || other.ended.is_some() || self.was_restarted();

@@ -177,6 +177,8 @@ pub struct Pair {
     pub udp: Option<[u16; 2]>,
     /// An attacker's port at A's address, from which a copy of each packet of A comes first.
     pub copies_from: Option<u16>,
+    /// An address from which an attacker sends a copy of each packet of A that arrives, first.
+    pub copied_from: Option<IpAddr>,
     /// Every packet sent; `None`: not recorded.
     pub log: Option<Vec<Flight>>,
     queue: BTreeMap<(Time, u64), Flight>,
@@ -222,6 +224,7 @@ impl Pair {
             translate: None,
             udp: None,
             copies_from: None,
+            copied_from: None,
             log: None,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -466,6 +469,10 @@ impl Pair {
             }
             if flight.from == Side::A && self.copies_from.is_some() {
                 self.inject_from(to, at, flight.ecn, self.copies_from, &flight.bytes);
+            }
+            if let Some(remote) = self.copied_from.filter(|_| flight.from == Side::A) {
+                let ports = flight.ports.map(|ports| ports[0]);
+                self.inject_from(to, PathAddr { remote, ..at }, flight.ecn, ports, &flight.bytes);
             }
             self.inject_from(to, at, flight.ecn, flight.ports.map(|ports| ports[0]), &flight.bytes);
             return true;
