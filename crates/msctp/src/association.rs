@@ -54,9 +54,16 @@ impl Association {
 
     /// Runs `f` on the core's association. Returns `None` if it is over and its messages were taken.
     fn with_core<R>(&self, f: impl FnOnce(&mut msctp_proto::Association, Time) -> R) -> Option<R> {
+        self.with_state(|state, now| {
+            state.core.association_mut(self.handle).map(|association| f(association, now))
+        })
+    }
+
+    /// Runs `f`, which may change the association, and wakes the driver.
+    fn with_state<R>(&self, f: impl FnOnce(&mut State, Time) -> R) -> R {
         let mut state = self.shared.lock();
         let now = state.now();
-        let result = state.core.association_mut(self.handle).map(|association| f(association, now));
+        let result = f(&mut state, now);
         state.touch(self.handle);
         state.unsettled = true;
         state.wake_driver();
@@ -374,7 +381,7 @@ impl Association {
     /// reports that once.
     pub async fn shutdown(&self) -> Result<(), AssociationError> {
         let reported = self.reported.load(Ordering::Relaxed);
-        self.with_core(|association, now| association.shutdown(now));
+        self.with_state(|state, now| state.shut_down(now, self.handle));
         self.wait(|slot| self.outcome(slot, reported)).await
     }
 

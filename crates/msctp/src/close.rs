@@ -8,7 +8,6 @@ use msctp_units::Time;
 
 use crate::endpoint::Endpoint;
 use crate::error::CloseError;
-use crate::slot::Phase;
 use crate::state::State;
 
 impl Endpoint {
@@ -88,15 +87,8 @@ impl State {
         self.close_listeners();
         let deadline = now + self.linger;
         for handle in self.live() {
-            let connecting =
-                self.slots.get(&handle).is_some_and(|slot| matches!(slot.phase, Phase::Connecting));
-            if let Some(association) = self.core.association_mut(handle) {
-                if connecting {
-                    association.abort(now, &AbortReason::default());
-                } else {
-                    association.shutdown(now);
-                    self.abort_at(handle, deadline);
-                }
+            if self.begin_end(now, handle) {
+                self.abort_at(handle, deadline);
             }
         }
         self.wake_driver();

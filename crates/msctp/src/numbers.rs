@@ -276,20 +276,31 @@ impl Numbers {
     /// Returns the streams of this end to reset next, out of those that `may`. One request at a time names
     /// all that are ready.
     pub(crate) fn next_ends(&self, may: impl Fn(u16, Option<u32>) -> bool) -> Batch {
-        let mut batch = Batch::default();
         if !self.asked_ends.is_empty() {
-            return batch;
+            return Batch::default();
         }
-        for &stream in &self.ending {
-            let Some(Number { out: Out::Ending(code), from_peer, origin, .. }) = self.of.get(&stream) else {
-                continue;
-            };
+        self.due_ends(|stream, code, number| {
             // The peer opens its own numbers again when both directions have ended: by then it must have been
             // asked for its end, or the request would meet the next use.
-            let asks = matches!(from_peer, In::Stop(_) | In::Asked(_) | In::Late);
-            let first_stop = *origin != Origin::Opened && asks;
-            if !first_stop && may(stream, *code) {
-                batch.add(stream, *code);
+            let asks = matches!(number.from_peer, In::Stop(_) | In::Asked(_) | In::Late);
+            let first_stop = number.origin != Origin::Opened && asks;
+            !first_stop && may(stream, code)
+        })
+    }
+
+    /// Returns streams of this end to end with a code, out of those that `may`, before the association shuts
+    /// down: no further use follows, so that no other request must come first.
+    pub(crate) fn next_given_up(&self, may: impl Fn(u16) -> bool) -> Batch {
+        self.due_ends(|stream, code, _| code.is_some() && may(stream))
+    }
+
+    fn due_ends(&self, may: impl Fn(u16, Option<u32>, &Number) -> bool) -> Batch {
+        let mut batch = Batch::default();
+        for &stream in &self.ending {
+            let Some(number) = self.of.get(&stream) else { continue };
+            let Out::Ending(code) = number.out else { continue };
+            if may(stream, code, number) {
+                batch.add(stream, code);
                 if batch.is_full() {
                     break;
                 }

@@ -435,17 +435,21 @@ impl State {
             self.remove_slot(handle);
             return;
         }
-        let connecting = matches!(slot.phase, Phase::Connecting);
         slot.queued = false;
         self.give_up_at(handle, now + linger);
-        if let Some(association) = self.core.association_mut(handle) {
-            if connecting {
-                association.abort(now, &AbortReason::default());
-            } else {
-                association.shutdown(now);
-            }
-        }
+        self.begin_end(now, handle);
         self.wake_driver();
+    }
+
+    /// Begins to end an association: aborts a set-up, else shuts down. Returns whether it shuts down.
+    pub(crate) fn begin_end(&mut self, now: Time, handle: Handle) -> bool {
+        let connecting = self.slots.get(&handle).is_some_and(|slot| matches!(slot.phase, Phase::Connecting));
+        if !connecting {
+            self.shut_down(now, handle);
+        } else if let Some(association) = self.core.association_mut(handle) {
+            association.abort(now, &AbortReason::default());
+        }
+        !connecting
     }
 
     /// Marks an association as abandoned and aborts it at `deadline`.

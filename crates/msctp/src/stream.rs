@@ -44,8 +44,8 @@ const MESSAGE: usize = 64 << 10;
 /// # Flow control
 ///
 /// Under protection, between two ends of this crate, a stream that is not read stops only its own writer,
-/// after an eighth of the receive buffer (`Config::receive_buffer`) if nobody has read from it, or half of
-/// it. The others go on ([`Agreed::stream_credit`](crate::Agreed)).
+/// after at most a thirty-second of the receive buffer (`Config::receive_buffer`) if nobody has read from it,
+/// or half of it. The others go on ([`Agreed::stream_credit`](crate::Agreed)).
 ///
 /// In clear, and with other stacks, SCTP has one receive window for all streams. A stream that is not read
 /// then stops the others when the receive buffer is full of it, which
@@ -306,10 +306,13 @@ impl Drop for RecvStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         let Claim { association, stream, left } = &*self.claim;
+        if left.load(Ordering::Relaxed) {
+            return;
+        }
         if std::thread::panicking() {
             // The peer must not take what was written for the whole.
             association.reset_stream(*stream, 0);
-        } else if !left.load(Ordering::Relaxed) {
+        } else {
             association.end_stream(*stream);
         }
     }

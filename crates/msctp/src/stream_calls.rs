@@ -386,6 +386,22 @@ impl State {
         self.wake_driver();
     }
 
+    /// Shuts an association down gracefully. Ends the streams that were reset first: their readers would take
+    /// what they have for all.
+    pub(crate) fn shut_down(&mut self, now: Time, handle: Handle) {
+        let Some(association) = self.core.association_mut(handle) else { return };
+        while let Some(slot) = self.slots.get_mut(&handle) {
+            let batch = slot.numbers.next_given_up(|stream| !association.is_resetting(stream));
+            if batch.streams.is_empty()
+                || association.end_streams(now, batch.streams.clone(), batch.codes).is_err()
+            {
+                break;
+            }
+            slot.numbers.on_ends_asked(&batch.streams);
+        }
+        association.shutdown(now);
+    }
+
     /// Requests the ends that are due.
     pub(crate) fn advance_streams(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };

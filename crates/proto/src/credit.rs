@@ -19,9 +19,14 @@ pub(crate) fn chunk_charge(len: usize, whole: bool) -> u64 {
     if whole { charge(len as u64) } else { len as u64 }
 }
 
-/// Returns the limit of a stream before it is raised: an eighth of the receive buffer.
+/// Least receive buffer, in bytes, in which streams have limits of their own: a smaller one has no room for
+/// messages of several streams.
+pub(crate) const LEAST_BUFFER: u32 = 64 << 10;
+
+/// Returns how much a stream may use whose reader has not shown itself, of a receive buffer, or of what is
+/// left for all such streams.
 pub(crate) fn first_limit(buffer: u64) -> u64 {
-    buffer / 8
+    buffer / 32
 }
 
 /// Returns how much may wait for readers that have not shown themselves: seven eighths of the receive buffer.

@@ -410,6 +410,37 @@ fn a_stream_that_a_panic_drops_is_reset() {
     });
 }
 
+/// The association is shut down, or dropped, right after streams were reset: the peer's readers do not take
+/// what they have for all.
+#[test]
+fn a_shutdown_does_not_hide_resets() {
+    for dropped in [false, true] {
+        run(async move {
+            let Pair { _ends, a, b } = pair(Config::default(), Config::default()).await;
+            let mut streams = Vec::new();
+            for _ in 0..3 {
+                let mut here = a.open_stream().await.unwrap();
+                here.write_all(b"half of an ans").await.unwrap();
+                let mut there = soon(b.accept_stream()).await.unwrap().unwrap();
+                soon(there.read_exact(&mut [0; 14])).await.unwrap();
+                streams.push((here, there));
+            }
+            let (here, there): (Vec<_>, Vec<_>) = streams.into_iter().unzip();
+            for stream in here {
+                stream.into_split().0.reset(7);
+            }
+            if !dropped {
+                soon(a.shutdown()).await.unwrap();
+            }
+            drop(a);
+            for mut stream in there {
+                let error = soon(stream.read_to_end(&mut Vec::new())).await.unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
+            }
+        });
+    }
+}
+
 /// A loop over what is always ready lets other tasks run, in tokio's budget.
 #[tokio::test]
 async fn ready_calls_yield_to_other_tasks() {

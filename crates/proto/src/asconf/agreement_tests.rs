@@ -149,6 +149,7 @@ impl World {
         let addresses: Vec<_> = self.far.remotes().collect();
         let received = Received {
             source: addr.local,
+            protected: false,
             addresses: &addresses,
             paths_to: &|theirs| self.far.paths_to(theirs),
             max_paths: ROOM,

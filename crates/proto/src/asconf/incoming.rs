@@ -55,6 +55,8 @@ pub(crate) enum Reception {
 pub(crate) struct Received<'a> {
     /// Source address of the packet.
     pub source: IpAddr,
+    /// True if the packet is protected, so that an observer may have delivered a copy from another source.
+    pub protected: bool,
     /// The peer's current addresses.
     pub addresses: &'a [IpAddr],
     /// Returns the number of paths to an address of the peer, or those that it would have if it were added.
@@ -169,7 +171,7 @@ impl AsconfIn {
         let mut bytes = Vec::with_capacity(asconf.value_len());
         asconf.encode_value(&mut bytes);
         let fixed = asconf.value_len() - asconf.requests.encoded_len();
-        let mut work = Work::new(received);
+        let mut work = Work::new(received, asconf.address);
         work.process(&bytes[fixed..]);
         // E4 V5
         self.peer_serial = asconf.serial;
@@ -194,6 +196,8 @@ struct Response<'b> {
 /// The processing of one ASCONF.
 struct Work<'r, 'b> {
     received: &'r Received<'r>,
+    /// Address Parameter of the ASCONF (§4.1.1).
+    named: IpAddr,
     /// The peer's addresses after `effects`.
     addresses: SmallVec<[IpAddr; MAX_ADDRESSES]>,
     effects: SmallVec<[Effect; 2]>,
@@ -206,9 +210,10 @@ struct Work<'r, 'b> {
 }
 
 impl<'r, 'b> Work<'r, 'b> {
-    fn new(received: &'r Received<'r>) -> Self {
+    fn new(received: &'r Received<'r>, named: IpAddr) -> Self {
         Self {
             received,
+            named,
             addresses: SmallVec::from_slice(received.addresses),
             effects: SmallVec::new(),
             responses: Vec::new(),
@@ -352,12 +357,13 @@ impl<'r, 'b> Work<'r, 'b> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
         //# If the address 0.0.0.0 or ::0 is provided, all addresses of the peer except the source address of
         //# the packet MUST be deleted.
-        let known = self.addresses.contains(&source);
+        let copied = self.received.protected && names_other(&self.named, &source, &self.addresses);
+        let known = self.addresses.contains(&source) && !copied;
         if known && (self.reaches(&source) || !self.addresses.iter().any(|other| self.reaches(other))) {
             self.remove(|known| *known != source);
             self.succeed(id);
         } else {
-            // F7: none would remain, or none that this end can reach
+            // F7: none would remain, or none that this end can reach, or another one than the peer wants
             self.refuse_address(id, Cause::DeleteLastAddress(whole));
         }
     }
@@ -458,6 +464,12 @@ impl Response<'_> {
             }),
         }
     }
+}
+
+/// Returns whether an ASCONF names an address of the peer that is not the source of its packet. A protected
+/// one that asks to keep only its source names that.
+fn names_other(named: &IpAddr, source: &IpAddr, addresses: &[IpAddr]) -> bool {
+    named != source && addresses.contains(named)
 }
 
 /// Length in bytes of an ASCONF-ACK without responses: chunk header and serial number.

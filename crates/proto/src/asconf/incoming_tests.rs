@@ -65,6 +65,7 @@ impl Answerer {
         let asconf = Asconf { serial: AsconfSerial::new(serial), address: address(1), requests };
         let received = Received {
             source: self.source,
+            protected: false,
             addresses: &self.addresses.clone(),
             paths_to: &|theirs| {
                 let reaching = self.locals.iter().filter(|ours| can_pair(ours, theirs));

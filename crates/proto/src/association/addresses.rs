@@ -336,6 +336,7 @@ impl Association {
         let paths = &self.paths;
         let received = Received {
             source: at.remote,
+            protected: self.is_enforced(),
             addresses: &addresses,
             paths_to: &|theirs| paths.paths_to(theirs),
             max_paths: crate::path::pairing::MAX_PATHS,
@@ -383,20 +384,22 @@ impl Association {
     /// not come.
     ///
     /// The receiver must refuse to delete the source of the packet (RFC 5061 §5.3 F8), and to keep only a
-    /// source that is no address of the peer. No key protects the source: a copy that an observer delivers
-    /// first, from there, would have the deletion refused. The genuine packet follows. A peer that does ask
-    /// from there asks again, in another `record`.
+    /// source that is no address of the peer, or not the one that the peer names. No key protects the source:
+    /// a copy that an observer delivers first, from there, would have the deletion refused, or delete the
+    /// wrong addresses. The genuine packet follows. A peer that does ask from there asks again, in another
+    /// `record`.
     #[cold]
     pub(super) fn distrusts_source(&mut self, at: PathAddr, packet: &Packet<'_>, record: (u64, u64)) -> bool {
         let listed = self.paths.has_remote(&at.remote);
         let deletes_source = |asconf: &Asconf<'_>| {
             let mut listed = listed;
+            let other = asconf.address != at.remote && self.paths.has_remote(&asconf.address);
             asconf.requests.iter().flatten().any(|request| match request {
                 Param::AddIpAddress(add) => {
                     listed |= add.address == at.remote || add.address.is_unspecified();
                     false
                 }
-                Param::DeleteIpAddress(delete) if delete.address.is_unspecified() => !listed,
+                Param::DeleteIpAddress(delete) if delete.address.is_unspecified() => !listed || other,
                 Param::DeleteIpAddress(delete) => delete.address == at.remote,
                 _ => false,
             })

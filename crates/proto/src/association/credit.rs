@@ -26,7 +26,11 @@ impl Association {
     /// Handles limits of the peer.
     pub(super) fn on_stream_credit(&mut self, credit: &StreamCredit<'_>) {
         let writable = self.outbound.on_credit(credit);
-        self.events.extend(writable.into_iter().map(Event::StreamWritable));
+        self.report_writable(writable);
+    }
+
+    fn report_writable(&mut self, streams: Vec<u16>) {
+        self.events.extend(streams.into_iter().map(Event::StreamWritable));
     }
 
     /// Answers the peer's question for limits.
@@ -46,6 +50,8 @@ impl Association {
         if self.state != State::Established {
             return;
         }
+        let refunded = self.outbound.take_refunded(now);
+        self.report_writable(refunded);
         let Some(streams) = self.outbound.take_question(now, self.config.rto_max) else { return };
         let path = self.paths.data_path().and_then(|path| self.paths.get(path));
         let Some(at) = path.map(Path::addr) else { return };

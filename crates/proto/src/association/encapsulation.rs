@@ -241,7 +241,9 @@ impl Association {
     /// port was last validated.
     fn delivers_nothing(&mut self, id: PathId) -> bool {
         let Some(path) = self.paths.get(id) else { return false };
-        let now = Delivery { path: id, acked: path.bytes_acked, timeouts: path.timeouts };
+        // RFC 9260 §6.1 A: a peer without room answers, and acknowledges nothing.
+        let timeouts = path.unanswered_timeouts;
+        let now = Delivery { path: id, acked: path.bytes_acked, timeouts };
         let Some(Around::Udp(encapsulation)) = self.around.as_deref_mut() else { return false };
         let Some(before) = encapsulation.deliveries.iter_mut().find(|one| one.path == id) else {
             encapsulation.deliveries.push(now);

@@ -341,7 +341,7 @@ impl Association {
             self.inbound.set_key_management();
         }
         if self.uses_credit() {
-            self.inbound.use_credit();
+            self.inbound.use_credit(self.config.receive_buffer);
             self.outbound.use_credit(a_rwnd);
         }
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());

@@ -164,7 +164,9 @@ impl Association {
 
     /// Checks whether a request with this number of codes can be made.
     fn check_request(&self, request: &StreamRequest, codes: usize) -> Result<(), CallError> {
-        if self.state != State::Established {
+        // The shutdown waits for those with codes: see `give_up_unasked`.
+        let tells_codes = codes > 0 && matches!(request, StreamRequest::ResetOutgoing(_));
+        if self.state != State::Established && !(tells_codes && self.watches_paths()) {
             return Err(CallError::WrongState { state: self.state });
         }
         if !self.tags.extensions.has(Extensions::RE_CONFIG) {
@@ -201,7 +203,7 @@ impl Association {
 
     /// Begins with the peer's initial TSN. Cancels requests to a peer that restarted.
     pub(super) fn begin_reconfiguration(&mut self, peer_initial_tsn: Tsn) {
-        while let Some(settled) = self.reconfig.ours.give_up(true) {
+        while let Some((settled, _)) = self.reconfig.ours.give_up(true) {
             self.notify_settled(settled);
         }
         if let Some(Deferred { answered: Some(settled), .. }) = self.reconfig.theirs.cancel_deferred() {
@@ -211,16 +213,22 @@ impl Association {
     }
 
     /// Cancels unsent requests when the association shuts down, and resumes the streams paused for them.
+    /// Those that tell the peer of abandoned streams stay: its readers would take what they have for all.
     pub(super) fn give_up_unasked(&mut self) {
-        let asked = self.reconfig.ours.is_asked();
-        while let Some(settled) = self.reconfig.ours.give_up(false) {
-            // Only for the one at hand streams may have fallen silent.
-            if asked || self.reconfig.is_active() {
-                self.notify_settled(settled);
-            } else {
+        while let Some((settled, is_current)) = self.reconfig.ours.give_up(false) {
+            // Only for the current one streams may have fallen silent.
+            if is_current {
                 self.settle_reconfig(settled);
+                self.advance_reconfig();
+            } else {
+                self.notify_settled(settled);
             }
         }
+    }
+
+    /// Returns whether the peer may not know of streams that were abandoned.
+    pub(super) fn tells_codes(&self) -> bool {
+        self.reconfig.ours.tells_codes()
     }
 
     /// Advances the current request as far as data transfer allows.
@@ -252,6 +260,7 @@ impl Association {
                 (StreamRequest::ResetOutgoing(streams), Step::Quieting)
                     if self.outbound.are_quiet(streams) =>
                 {
+                    self.outbound.begin_reset();
                     // RFC 6525 §5.2.2 E3: the peer defers the reset until it has all data sent before. To
                     // wait for the acknowledgement here would cost a delayed SACK.
                     Step::Due

@@ -45,7 +45,8 @@ impl Closing {
 }
 
 impl Association {
-    /// Shuts down gracefully, after the delivery of all queued messages (RFC 9260 §9.2). A call before the
+    /// Shuts down gracefully, after the delivery of all queued messages (RFC 9260 §9.2) and the answers to
+    /// [resets with codes](Self::reconfigure_with); other requests are cancelled. A call before the
     /// association is up takes effect when it is; with keys from outside of the core, when both ends have
     /// them. Further calls have no effect.
     pub fn shutdown(&mut self, now: Time) {
@@ -146,7 +147,7 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this
         //# state when all data in queue is transmitted.
-        if !self.outbound.is_drained() || !self.paths.has_confirmed_data_path() {
+        if !self.outbound.is_drained() || !self.paths.has_confirmed_data_path() || self.tells_codes() {
             return;
         }
         self.set_state(now, next);

@@ -21,7 +21,7 @@ struct Flow {
     received: u64,
     /// What has arrived and does not wait for the reader: it was read, or waits for an earlier chunk.
     passed: u64,
-    /// The announced limit; 0 if that is the first one.
+    /// The announced limit; 0 if there is none.
     limit: u64,
     /// The last round in which the limit was raised.
     round: u32,
@@ -31,13 +31,20 @@ struct Flow {
     is_due: bool,
 }
 
+impl Flow {
+    /// Returns what a limit must exceed to be announced.
+    fn held(&self) -> u64 {
+        self.limit.max(self.passed)
+    }
+}
+
 /// The limits of all inbound streams.
 #[derive(Debug)]
 pub(super) struct ReceiveCredit {
     flows: BTreeMap<u16, Flow>,
     /// Bytes that readers could take now, of all streams.
     unread: u64,
-    /// The limit of each stream before it is raised.
+    /// Most that the peer may send on a stream without a limit.
     first_limit: u64,
     /// What has arrived of the first bytes of all streams, up to this limit, and their announced limit.
     first: u64,
@@ -117,22 +124,16 @@ impl ReceiveCredit {
         let mut news = self.check_firsts(size);
         let Some(flow) = self.flows.get(&stream) else { return news };
         if flow.is_read && !flow.is_due {
+            // A short use of a stream needs no limit, unless little is left for those without.
+            let is_used = flow.limit > 0 || flow.passed >= self.first_limit / 4 || self.unread >= size / 2;
             let window = self.window(flow, size);
-            // A short use of a stream needs no limit of its own, unless others have used up the firsts'.
-            let enough = self.first_limit.min(most_unread(size).saturating_sub(self.unread)) / 4;
-            let is_used = flow.limit > 0 || flow.passed >= enough;
-            if is_used && flow.passed + window >= self.limit(flow) + (window / 4).max(1) {
+            if is_used && flow.passed + window >= flow.held() + (window / 4).max(1) {
                 self.asked.remove(&stream);
                 self.set_due(stream);
                 news = true;
             }
         }
         news
-    }
-
-    /// Returns the announced limit of a stream.
-    fn limit(&self, flow: &Flow) -> u64 {
-        flow.limit.max(self.first_limit)
     }
 
     /// Returns the limit of the first bytes of all streams that could be announced.
@@ -182,10 +183,10 @@ impl ReceiveCredit {
         (StreamCredit::MIN_LEN + limits * StreamLimit::SIZE).next_multiple_of(4)
     }
 
-    /// Raises a stream's limit to what there is room for, and returns it; `None` if that is the first one.
+    /// Raises a stream's limit to what there is room for, and returns it; `None` if it has none.
     fn raise(&mut self, stream: u16, size: u64) -> Option<StreamLimit> {
         let flow = self.flows.get(&stream)?;
-        let (held, reachable) = (self.limit(flow), flow.passed + self.window(flow, size));
+        let (held, reachable) = (flow.held(), flow.passed + self.window(flow, size));
         let flow = self.flows.get_mut(&stream)?;
         flow.is_due = false;
         if flow.is_read && reachable > held {
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_read_gets_half_of_the_buffer_and_one_that_is_not_an_eighth() {
+    fn a_stream_that_is_read_gets_half_of_the_buffer_and_one_that_is_not_no_limit() {
         let mut credit = ReceiveCredit::new(SIZE);
         for _ in 0..8 {
             arrive(&mut credit, 1, 10_000);
@@ -259,7 +260,7 @@ mod tests {
         }
         let (_, limits) = announce(&mut credit);
         assert_eq!(limits, [(1, 80_000 + (SIZE - 80_000) / 2)]);
-        assert_eq!(credit.limit(&credit.flows[&2]), SIZE / 8);
+        assert_eq!(credit.flows[&2].limit, 0);
     }
 
     #[test]
@@ -289,7 +290,7 @@ mod tests {
                 credit.check(stream, SIZE);
                 announce(&mut credit);
             }
-            let at_once: u64 = credit.flows.values().map(|flow| credit.limit(flow) - flow.passed).sum();
+            let at_once: u64 = credit.flows.values().map(|flow| flow.held() - flow.passed).sum();
             let least = SIZE / 2 - SIZE / 8;
             assert!((least..SIZE).contains(&at_once), "{streams} streams: {at_once}");
         }
@@ -298,20 +299,31 @@ mod tests {
     #[test]
     fn the_first_bytes_of_all_streams_together_leave_an_eighth_of_the_buffer() {
         let mut credit = ReceiveCredit::new(SIZE);
-        for stream in 0..14 {
-            arrive(&mut credit, stream, SIZE / 16);
+        for stream in 0..28 {
+            arrive(&mut credit, stream, SIZE / 32);
         }
         assert_eq!((credit.first, announce(&mut credit)), (SIZE / 8 * 7, (SIZE / 8 * 7, vec![])));
         credit.on_blocked(3);
         assert!(credit.is_due());
         assert_eq!(announce(&mut credit), (SIZE / 8 * 7, vec![]), "nobody has read of it");
         for stream in 4..14 {
-            credit.on_read(stream, SIZE / 16);
+            credit.on_read(stream, SIZE / 32);
             credit.check(stream, SIZE);
         }
         let (firsts, limits) = announce(&mut credit);
-        assert_eq!(firsts, SIZE / 8 * 7 + SIZE / 16 * 10);
+        assert_eq!(firsts, SIZE / 8 * 7 + SIZE / 32 * 10);
         assert!(limits.iter().all(|(stream, _)| *stream >= 4), "{limits:?}");
+    }
+
+    /// Where little is left for streams without limits, the least that was read gives a stream one.
+    #[test]
+    fn beside_many_unread_streams_a_stream_that_is_read_goes_on() {
+        let mut credit = ReceiveCredit::new(SIZE);
+        arrive(&mut credit, 1, SIZE / 8 * 7);
+        arrive(&mut credit, 2, 256);
+        credit.on_read(2, 256);
+        assert!(credit.check(2, SIZE));
+        assert_eq!(announce(&mut credit).1, [(2, 256 + SIZE / 16)]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ use self::sack_clock::SackClock;
 use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
 use self::window::{ReceiveWindow, STRETCH};
-use crate::credit::chunk_charge;
+use crate::credit::{LEAST_BUFFER, chunk_charge};
 use crate::long_tsn::LongTsn;
 use crate::message::Message;
 use crate::rare::{Rare, rare_state};
@@ -419,9 +419,11 @@ impl Inbound {
     }
 
     /// Announces limits for each stream from now on: both ends agreed on it. Call this before the first
-    /// chunk.
-    pub(crate) fn use_credit(&mut self) {
-        self.ordering.ready.use_credit(self.window.size());
+    /// chunk. `buffer`: the receive buffer that the peer knows from INIT or INIT ACK.
+    pub(crate) fn use_credit(&mut self, buffer: u32) {
+        if buffer >= LEAST_BUFFER {
+            self.ordering.ready.use_credit(u64::from(buffer));
+        }
     }
 
     /// Requests a SACK with the limit of a stream if it changes enough.

@@ -8,7 +8,7 @@ use msctp_wire::{StreamCredit, StreamId};
 use smallvec::SmallVec;
 
 use super::Outbound;
-use crate::credit::{charge, chunk_charge, first_limit, first_part, most_unread};
+use crate::credit::{LEAST_BUFFER, charge, chunk_charge, first_limit, first_part, most_unread};
 use crate::path::Paths;
 
 /// Most streams in a question.
@@ -22,7 +22,7 @@ const LEAST_WAIT: Span = Span::from_millis(10);
 struct Flow {
     /// What entered the send buffer since the association began.
     used: u64,
-    /// The peer's last limit; 0 if that is the first one.
+    /// The peer's last limit; 0 if it has announced none.
     limit: u64,
 }
 
@@ -38,7 +38,7 @@ impl Flow {
 #[derive(Debug)]
 pub(super) struct SendCredit {
     flows: BTreeMap<u16, Flow>,
-    /// The limit of each stream before it is raised.
+    /// Most that a stream without a limit may use.
     first_limit: u64,
     /// What was used of the first bytes of all streams, up to this limit, and their limit.
     firsts: Flow,
@@ -72,11 +72,10 @@ impl SendCredit {
     /// Returns whether a message may be sent on a stream. Its size does not matter, so that one that is
     /// larger than any limit can be sent.
     pub(super) fn has_credit(&self, stream: u16) -> bool {
-        match self.flows.get(&stream) {
-            Some(flow) if flow.limit > 0 => flow.used < flow.limit.max(self.first_limit),
-            Some(flow) => flow.used < self.first_limit && self.firsts.used < self.firsts.limit,
-            None => self.firsts.used < self.firsts.limit,
-        }
+        let (used, limit) = self.flows.get(&stream).map_or((0, 0), |flow| (flow.used, flow.limit));
+        // What this stream has used of the first bytes is among those that all have used.
+        let left = (self.firsts.limit + used).saturating_sub(self.firsts.used);
+        used < limit || used < self.first_limit && used < first_limit(left)
     }
 
     pub(super) fn take(&mut self, stream: u16, charge: u64) {
@@ -96,6 +95,10 @@ impl SendCredit {
             let first = first_part(self.first_limit, used, flow.used - used);
             self.firsts.used = self.firsts.used.saturating_sub(first);
             flow.used = used;
+        }
+        if self.wanted.contains(&stream) && self.has_credit(stream) {
+            // At once: the timer reports it.
+            self.ask_at = Some(Time::ZERO);
         }
     }
 
@@ -141,6 +144,9 @@ impl Outbound {
     /// Limits what is sent on each stream from now on: both ends agreed on it. Must be called before anything
     /// is sent. `buffer`: the peer's receive buffer.
     pub(crate) fn use_credit(&mut self, buffer: u32) {
+        if buffer < LEAST_BUFFER {
+            return;
+        }
         let mut credit = SendCredit::new(u64::from(buffer));
         self.queue.for_each_message(|stream, len| credit.take(stream, charge(len)));
         for (_, chunk) in self.sent.iter() {
@@ -188,11 +194,11 @@ impl Outbound {
         credit.take_writable()
     }
 
-    /// Stops to wait for limits of streams that were reset: their senders are gone.
-    pub(super) fn forget_wanted(&mut self, streams: &[u16]) {
-        if let Some(credit) = &mut self.credit {
-            streams.iter().for_each(|stream| _ = credit.wanted.remove(stream));
-            credit.settle();
+    /// Returns the streams that have credit again without a limit of the peer, if the timer is due.
+    pub(crate) fn take_refunded(&mut self, now: Time) -> Vec<u16> {
+        match &mut self.credit {
+            Some(credit) if credit.ask_at.is_some_and(|at| at <= now) => credit.take_writable(),
+            _ => Vec::new(),
         }
     }
 
@@ -234,58 +240,69 @@ mod tests {
         credit.on_credit(&StreamCredit { firsts, limits: List::from(&limits) });
     }
 
+    /// Its first limit is 1000 bytes.
+    const BUFFER: u64 = 32_000;
+
     #[test]
     fn a_limit_allows_a_last_message_of_any_size_and_never_falls() {
-        let mut credit = SendCredit::new(8000);
-        credit.take(1, 999);
+        let mut credit = SendCredit::new(BUFFER);
+        credit.take(1, 800);
         assert!(credit.has_credit(1));
         credit.take(1, 5000);
         assert!(!credit.has_credit(1) && credit.has_credit(2));
-        announce(&mut credit, 7000, 1, 7000);
+        announce(&mut credit, 28_000, 1, 7000);
         assert!(credit.has_credit(1));
-        announce(&mut credit, 0, 1, 6000);
+        announce(&mut credit, 0, 1, 5000);
         assert!(credit.has_credit(1) && credit.has_credit(2), "a late one");
     }
 
     #[test]
-    fn the_first_bytes_of_all_streams_have_a_limit_too() {
-        let mut credit = SendCredit::new(8000);
-        (0..7).for_each(|stream| credit.take(stream, 5000));
-        assert!(!credit.has_credit(8) && !credit.has_credit(1));
-        announce(&mut credit, 7000, 1, 6000);
-        assert!(!credit.has_credit(8) && credit.has_credit(1), "a stream with a limit of its own goes on");
-        credit.refund(2, 4500);
-        assert!(credit.has_credit(8) && credit.has_credit(2));
-        credit.take(8, 600);
-        assert!(!credit.has_credit(9));
-        announce(&mut credit, 7200, 1, 0);
-        assert!(credit.has_credit(9));
+    fn each_further_stream_without_a_limit_leaves_something_to_the_next() {
+        let mut credit = SendCredit::new(BUFFER);
+        let mut unread = 0;
+        while credit.has_credit(unread) {
+            let before = credit.firsts.used;
+            while credit.has_credit(unread) {
+                credit.take(unread, 100);
+            }
+            assert!(credit.firsts.used - before <= (credit.firsts.limit - before) / 32 + 100);
+            unread += 1;
+        }
+        assert!(unread > 60, "{unread}");
+        announce(&mut credit, 28_000, 1, 6000);
+        assert!(!credit.has_credit(unread) && credit.has_credit(1), "a stream with a limit of its own goes on");
+        credit.refund(2, 900);
+        assert!(credit.has_credit(unread) && credit.has_credit(2));
+        credit.take(unread, 900);
+        assert!(!credit.has_credit(unread + 1));
+        announce(&mut credit, 28_200, 1, 0);
+        assert!(credit.has_credit(unread + 1));
     }
 
     #[test]
     fn limits_wrap() {
-        let mut credit = SendCredit::new(8000);
+        let mut credit = SendCredit::new(BUFFER);
         let mut used = 0_u64;
         while used < 10 << 30 {
             credit.take(1, 1 << 30);
             used += 1 << 30;
             assert!(!credit.has_credit(1));
-            announce(&mut credit, 7000, 1, (used + 1) as u32);
+            announce(&mut credit, 28_000, 1, (used + 1) as u32);
             assert!(credit.has_credit(1));
         }
     }
 
     #[test]
     fn refunds_leave_no_more_than_half_of_the_peers_buffer() {
-        let mut credit = SendCredit::new(8000);
+        let mut credit = SendCredit::new(BUFFER);
         credit.take(1, 900);
-        announce(&mut credit, 7000, 1, 5000);
-        credit.take(1, 4000);
+        announce(&mut credit, 28_000, 1, 17_000);
+        credit.take(1, 16_000);
         credit.refund(1, 900);
-        assert_eq!(credit.flows[&1].used, 4000);
-        credit.refund(1, 4000);
+        assert_eq!(credit.flows[&1].used, 16_000);
+        credit.refund(1, 16_000);
         assert_eq!(credit.flows[&1].used, 1000);
-        announce(&mut credit, 7000, 1, 9000);
+        announce(&mut credit, 28_000, 1, 33_000);
         credit.refund(1, 500);
         assert_eq!(credit.flows[&1].used, 1000, "a limit is not taken back");
     }

@@ -205,9 +205,14 @@ impl Outbound {
     ///
     /// The size includes the common header. Chunks are not fragmented again when they move to a path with a
     /// smaller PMTU (RFC 9260 §6.9). The caller begins the packet with this limit, and IP fragments it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn oversized_packet(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
         let path = paths.get_mut(path).filter(|path| path.flow.marked > 0)?;
+        self.oversized_retransmission(path)
+    }
+
+    #[cold]
+    fn oversized_retransmission(&self, path: &mut Path) -> Option<usize> {
         let tsn = self.sent.next_marked(path)?;
         let needed = self.sent.at(tsn)?.wire_len();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9

@@ -31,6 +31,11 @@ rare_state! {
         t3_rtx_on: Option<PathId> = None,
         /// The path of the last FORWARD TSN whose T3-rtx expired.
         unanswered_on: Option<PathId> = None,
+        /// The last TSN before a reset that was requested: the peer may have performed it.
+        before_reset: Option<LongTsn> = None,
+        /// The last TSN before the last reset that the peer has performed. It has received or skipped all up
+        /// to there (RFC 6525 §5.2.2 E3).
+        reset_at: LongTsn = LongTsn::LEAST,
     }
 }
 
@@ -227,12 +232,36 @@ impl Outbound {
         Some(ForwardSummary { new_cum_tsn, chunk_type, len: len as u16 })
     }
 
+    /// Records that a reset of streams is requested, which send nothing until it is answered.
+    pub(crate) fn begin_reset(&mut self) {
+        // Without partial reliability nothing that was sent is abandoned.
+        if self.partial.is_touched() {
+            self.forward.before_reset = Some(self.sent.next() - 1);
+        }
+    }
+
+    /// Records the answer to the reset that was requested.
+    pub(super) fn end_reset(&mut self, performed: bool) {
+        if self.forward.is_touched()
+            && let Some(last) = self.forward.before_reset.take()
+            && performed
+        {
+            self.forward.reset_at = last;
+        }
+    }
+
     /// Returns the last abandoned message of each stream (C4), for at most `room` streams, and the TSN
     /// reached.
+    ///
+    /// A FORWARD TSN does not go beyond a reset that the peer may have performed. Its numbers would skip
+    /// messages of the streams' next use if it arrived later. Up to the reset, it would be out of date then.
     fn skipped(&self, room: usize) -> (LongTsn, SmallVec<[SkippedMessages; 16]>) {
         let mut skipped: SmallVec<[SkippedMessages; 16]> = SmallVec::new();
-        let mut reached = self.sent.cum_tsn_ack();
-        while reached < self.forward.advanced_peer_ack_point {
+        let point = self.forward.advanced_peer_ack_point;
+        let mut reached = self.sent.cum_tsn_ack().max(self.forward.reset_at).min(point);
+        let last =
+            self.forward.before_reset.filter(|&last| last > reached).map_or(point, |last| last.min(point));
+        while reached < last {
             let Some(chunk) = self.sent.at(reached + 1) else { break };
             let unordered = chunk.piece.flags.unordered;
             if !unordered || self.interleaving {

@@ -266,15 +266,12 @@ impl Outbound {
     pub(crate) fn finish_reset(&mut self, streams: &[u16], performed: bool) {
         self.resetting = false;
         self.queue.all_paused = false;
-        let selected = self.queue.selected(streams);
-        for &stream in &selected {
+        self.end_reset(performed);
+        for stream in self.queue.selected(streams) {
             if performed {
                 self.queue.reset_numbers(stream);
             }
             self.queue.resume(stream);
-        }
-        if performed {
-            self.forget_wanted(&selected);
         }
     }
 

@@ -59,7 +59,7 @@ rare_state! {
 impl Rare<PartialStore> {
     /// Stores a message and returns its number; 0 if it is fully reliable. `queued_as`: its number in the
     /// send queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note(&mut self, now: Time, message: &OutMessage, queued_as: u64) -> u64 {
         if message.reliability == Reliability::Full { 0 } else { self.add(now, message, queued_as) }
     }

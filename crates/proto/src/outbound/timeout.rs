@@ -111,6 +111,7 @@ impl Outbound {
         let last = self.sent.next() - 1;
         let Some(path) = paths.get_mut(id) else { return };
         let rto = path.on_t3_rtx_expired(now, last, !sack_received);
+        path.unanswered_timeouts += u32::from(!answered);
         if !answered {
             // §8.1, §8.2
             paths.on_t3_timeout(id, evidence);

@@ -238,6 +238,8 @@ pub(crate) struct Path {
     pub loss_probes: u32,
     /// T3-rtx expirations.
     pub timeouts: u32,
+    /// Those to which the peer had not answered by a closed window.
+    pub(crate) unanswered_timeouts: u32,
     /// Fast retransmits.
     pub fast_retransmits: u32,
     /// Spurious T3-rtx expirations that were undone.
@@ -302,6 +304,7 @@ impl Path {
             bytes_received: 0,
             loss_probes: 0,
             timeouts: 0,
+            unanswered_timeouts: 0,
             fast_retransmits: 0,
             spurious_timeouts: 0,
             ld_recoveries: 0,

@@ -48,6 +48,10 @@ impl Waiting {
             _ => false,
         }
     }
+
+    fn tells_codes(&self) -> bool {
+        matches!(self.request, StreamRequest::ResetOutgoing(_)) && !self.codes.is_empty()
+    }
 }
 
 /// An answered request, to be applied.
@@ -337,21 +341,34 @@ impl Outgoing {
         }
     }
 
-    /// Cancels the last request that was not sent; with `all` also the one that was. Call it until it returns
-    /// `None`.
+    /// Returns whether a request tells the peer of streams that were abandoned, so that what the peer has of
+    /// them is not all.
+    pub(crate) fn tells_codes(&self) -> bool {
+        self.requests.waiting.iter().any(Waiting::tells_codes)
+    }
+
+    /// Cancels the last request that was not sent and tells no [codes](Self::tells_codes); with `all` any
+    /// one. Returns it, and whether it was the current one. Call it until it returns `None`.
     ///
     /// A request that the peer may have applied must normally complete, because both ends must agree on the
     /// numbers.
-    pub(crate) fn give_up(&mut self, all: bool) -> Option<Settled> {
-        let kept = usize::from(self.requests.asked && !all);
-        if self.requests.waiting.len() <= kept {
-            return None;
+    pub(crate) fn give_up(&mut self, all: bool) -> Option<(Settled, bool)> {
+        let (waiting, asked) = (&self.requests.waiting, self.requests.asked);
+        let kept = usize::from(asked && !all);
+        let mut others = kept..waiting.len();
+        let index = others.rfind(|&index| all || !waiting[index].tells_codes())?;
+        if index == 0 {
+            let serial = self.serial;
+            let settled = self.settle(ReconfigOutcome::GivenUp)?;
+            if !asked {
+                // The peer expects this number.
+                self.serial = serial;
+            }
+            return Some((settled, true));
         }
-        if self.requests.waiting.len() == 1 {
-            return self.settle(ReconfigOutcome::GivenUp);
-        }
-        let Waiting { request, whole, .. } = self.requests.waiting.pop_back()?;
-        Some(Settled { request: whole.unwrap_or(request), outcome: ReconfigOutcome::GivenUp })
+        let Waiting { request, whole, .. } = self.requests.waiting.remove(index)?;
+        let settled = Settled { request: whole.unwrap_or(request), outcome: ReconfigOutcome::GivenUp };
+        Some((settled, false))
     }
 
     fn settle(&mut self, outcome: ReconfigOutcome) -> Option<Settled> {
@@ -418,6 +435,26 @@ mod tests {
         assert_eq!(ours.awaited_data(), Some(&[1][..]), "in their order");
         ours.on_data_sent();
         assert_eq!((ours.awaited_data(), ours.resets(1), ours.will_reset(2)), (None, true, true));
+    }
+
+    /// Otherwise a peer would take what it has of the streams for all.
+    #[test]
+    fn requests_that_tell_codes_are_not_given_up() {
+        let mut ours = Outgoing::new(Tsn::new(7));
+        ours.push(StreamRequest::ResetOutgoing(vec![1]), None);
+        ours.push_end(StreamRequest::ResetOutgoing(vec![2, 3]), vec![StreamCode { stream: 2, code: 9 }]);
+        ours.push(StreamRequest::AddOutgoing(1), None);
+        ours.begin_reset(ReconfigSerial::new(30));
+        let given_up = |ours: &mut Outgoing, all| {
+            ours.give_up(all).map(|(settled, is_current)| (settled.request, is_current))
+        };
+        assert_eq!(given_up(&mut ours, false), Some((StreamRequest::AddOutgoing(1), false)));
+        assert_eq!(given_up(&mut ours, false), Some((StreamRequest::ResetOutgoing(vec![1]), true)));
+        assert_eq!((given_up(&mut ours, false), ours.tells_codes()), (None, true));
+        assert_eq!(ours.current(), Some((&StreamRequest::ResetOutgoing(vec![2, 3]), Step::Queued)));
+        assert_eq!(ours.numbers().0, ReconfigSerial::new(7), "the peer expects it");
+        assert_eq!(given_up(&mut ours, true), Some((StreamRequest::ResetOutgoing(vec![2, 3]), true)));
+        assert!(!ours.tells_codes());
     }
 
     #[test]

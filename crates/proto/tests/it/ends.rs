@@ -1,6 +1,8 @@
 //! The ends of streams (RFC 6525 §5.1.2) beside their data: packets per call, losses, and peers in clear.
 
-use msctp_proto::{Config, Event, ReconfigOutcome, StreamEvent, StreamRequest};
+use msctp_proto::{
+    Config, Event, ReconfigOutcome, StreamCode, StreamEnd, StreamEvent, StreamItem, StreamRequest,
+};
 use msctp_units::Span;
 
 use crate::protection::protected;
@@ -177,4 +179,62 @@ fn a_peer_in_clear_gets_the_request_after_the_data() {
     let answers =
         pair.log.iter().flatten().filter(|flight| flight.from == Side::B && flight.has(130)).count();
     assert_eq!((answers, outcomes(&mut pair, Side::A)), (1, vec![ReconfigOutcome::Performed]));
+}
+
+/// Reads on these streams of B until both ends are closed, and returns the ends.
+fn ends_until_closed(pair: &mut Pair, streams: &[u16]) -> Vec<StreamEnd> {
+    let (mut ends, limit) = (Vec::new(), pair.now + Span::from_secs(120));
+    while pair.b.endpoint.len() + pair.a.endpoint.len() > 0 {
+        assert!(pair.step(limit), "{:?} {:?}", pair.a.events, pair.b.events);
+        let b = pair.b.endpoint.association_mut(pair.b.handle.unwrap());
+        let Some(b) = b else { continue };
+        for &stream in streams {
+            while let Ok(Some(item)) = b.recv_on(stream) {
+                if let StreamItem::End(end) = item {
+                    ends.push(end);
+                }
+            }
+        }
+        pair.drain(Side::B);
+    }
+    for host in [&pair.a, &pair.b] {
+        assert!(host.saw(|event| *event == Event::Closed), "{:?}", host.events);
+    }
+    ends
+}
+
+/// The association is shut down right after streams were abandoned, by either end, and packets are lost: the
+/// peer's readers do not take the part that they have for the whole.
+#[test]
+fn a_shutdown_does_not_hide_that_streams_were_given_up() {
+    for config in [protected(), Config::default()] {
+        for (first_lost, lost) in [(0, 0), (0, 1), (1, 1), (0, 3), (1, 3), (2, 2)] {
+            for closer in [Side::A, Side::B] {
+                let mut pair = pair(&config);
+                for stream in [1, 2, 3] {
+                    assert!(pair.with(Side::B, |b, _| b.claim_stream(stream)));
+                    pair.send(Side::A, message(stream, vec![5; 40_000]));
+                }
+                let mut count = 0;
+                pair.drop_if(move |flight| {
+                    count += u32::from(flight.from == Side::A);
+                    flight.from == Side::A && (first_lost + 1..=first_lost + lost).contains(&count)
+                });
+                pair.with(Side::A, |a, now| {
+                    for stream in [1, 2] {
+                        let codes = vec![StreamCode { stream, code: 7 }];
+                        a.end_streams(now, vec![stream], codes).unwrap();
+                    }
+                    a.end_streams(now, vec![3], Vec::new()).unwrap();
+                    let codes = vec![StreamCode { stream: 4, code: 7 }];
+                    a.end_streams(now, vec![4], codes).unwrap();
+                });
+                pair.with(closer, |end, now| end.shutdown(now));
+                let mut ends = ends_until_closed(&mut pair, &[1, 2, 3]);
+                ends.retain(|end| end.code.is_some());
+                let given_up = [1, 2].map(|stream| StreamEnd { stream, code: Some(7) });
+                assert_eq!(ends, given_up, "{first_lost} {lost} {closer:?}");
+            }
+        }
+    }
 }

@@ -4,13 +4,13 @@
 use crate::support;
 
 use msctp_proto::{
-    AssociationState, Config, Event, MIN_PMTU, Pmtu, ReconfigOutcome, Reconfiguration, SendError,
-    StreamEvent, StreamRequest, StreamsConfig,
+    AssociationState, Config, Event, MIN_PMTU, OutMessage, Pmtu, ReconfigOutcome, Reconfiguration,
+    Reliability, SendError, StreamEvent, StreamRequest, StreamsConfig,
 };
 use msctp_units::Span;
 use msctp_wire::param::{IncomingReset, ReconfigResponse};
 use msctp_wire::{Checksum, Chunk, List, Packet, Param, Params, ReConfig, ReconfigSerial, StreamId};
-use support::{Fate, Pair, Side, message, packet};
+use support::{Fate, Pair, Side, chunk, message, packet};
 
 const LIMIT: Span = Span::from_secs(30);
 
@@ -377,4 +377,61 @@ fn a_request_is_answered_when_the_streams_have_ended() {
     let ended = Event::Streams(StreamEvent::IncomingReset(vec![1]));
     assert!(pair.a.saw(|event| *event == ended));
     assert_eq!(texts(&mut pair, Side::A), ["a", "lost"]);
+}
+
+/// The SACK of a FORWARD TSN is lost, or all that B sends for a while, and A resets the stream meanwhile: the
+/// next FORWARD TSN skips no message of the stream's next use (RFC 3758 §3.5 C4).
+#[test]
+fn a_forward_tsn_skips_nothing_behind_a_reset() {
+    for interleaving in [false, true] {
+        for answered_late in [false, true] {
+            let what = format!("interleaving: {interleaving}, answered late: {answered_late}");
+            let streams = StreamsConfig { interleaving, ..StreamsConfig::default() };
+            let mut pair = logged(Config { streams, ..Config::default() });
+            let once = |stream| OutMessage {
+                reliability: Reliability::Retransmissions(0),
+                ..message(stream, vec![7; 100])
+            };
+            let abandoned = |pair: &Pair| -> usize {
+                pair.a.events.iter().filter(|event| matches!(event, Event::SendFailed(_))).count()
+            };
+            for text in ["a", "b"] {
+                send(&mut pair, Side::A, 1, text);
+            }
+            pair.run_for(Span::from_secs(1));
+            pair.drop_if(|flight| flight.from == Side::A && (flight.has(chunk::DATA) || flight.has(64)));
+            pair.send(Side::A, once(1));
+            // The FORWARD TSN arrives, and the SACK of it is lost.
+            assert!(pair.run_until(LIMIT, |pair| abandoned(pair) == 1), "{what}");
+            let lost = move |flight: &support::Flight| match flight.from {
+                Side::A => flight.has(chunk::DATA) || flight.has(64),
+                Side::B => answered_late || flight.has(chunk::SACK),
+            };
+            pair.drop_if(lost);
+            // The delayed SACK.
+            pair.run_for(Span::from_millis(500));
+            ask(&mut pair, Side::A, StreamRequest::ResetOutgoing(vec![1]));
+            pair.run_for(Span::from_millis(100));
+            assert_eq!(outcomes(&mut pair, Side::A).len(), usize::from(!answered_late), "{what}");
+            let reset = |event: &Event| *event == Event::Streams(StreamEvent::IncomingReset(vec![1]));
+            assert!(pair.b.saw(reset), "{what}");
+            pair.send(Side::A, once(2));
+            assert!(pair.run_until(LIMIT, |pair| abandoned(pair) == 2), "{what}");
+            pair.run_for(Span::from_millis(100));
+            pair.pass_all();
+            answered(&mut pair, Side::A, 1);
+            for text in ["c", "d", "e", "f"] {
+                send(&mut pair, Side::A, 1, text);
+                send(&mut pair, Side::A, 2, text);
+            }
+            pair.run_for(Span::from_secs(10));
+            let got = texts(&mut pair, Side::B);
+            assert_eq!(
+                got,
+                ["a", "b", "c", "c", "d", "d", "e", "e", "f", "f"],
+                "{what}: {:?}",
+                pair.b.events
+            );
+        }
+    }
 }

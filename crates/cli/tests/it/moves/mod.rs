@@ -116,7 +116,7 @@ fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Val
     let mut sender = spawn(&net.mobile, &args);
     // A set-up takes its time on a busy machine, and moves nothing.
     let has_begun = || fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some());
-    wait_for("the file arrives", || has_begun());
+    wait_for("the file arrives", has_begun);
     let (mut current, mut other) = ("cell0", "wlan0");
     let mut moments = Moments(seed);
     for kind in moves {

@@ -196,6 +196,25 @@ fn a_copy_from_an_observers_address_does_not_prevent_a_cleanup() {
     assert_eq!(remotes, [a_ip(1)]);
 }
 
+/// The same from the dead address, which the peer lists: "the source of the packet" is the other one.
+#[test]
+fn a_copy_from_a_dead_network_does_not_keep_that_alone() {
+    let mut pair = dead_network(true);
+    let request = AddressRequest::KeepOnly(a_ip(1));
+    let before = pair.log_len();
+    pair.with(Side::A, |a, now| a.keep_only_address(now, a_ip(1))).unwrap();
+    let sealed = pair.sent_since(Side::A, before).pop().unwrap();
+    for _ in 0..5 {
+        pair.inject(Side::B, PathAddr { local: b_ip(0), remote: a_ip(0) }, &sealed.bytes);
+    }
+    let accepted = |event: &Event| *event == Event::AddressChange { request, accepted: true };
+    assert!(pair.run_until(Span::from_secs(5), |pair| pair.a.saw(accepted)), "{:?}", pair.a.events);
+    let remotes: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+    assert_eq!(remotes, [a_ip(1)]);
+    pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
+}
+
 /// A client proves its keys to the server that accepts its COOKIE ECHO. A copy of the COOKIE ACK comes first,
 /// from an address of the observer.
 #[test]

@@ -393,6 +393,39 @@ fn a_port_at_which_only_heartbeats_arrive_is_left() {
     assert!(!pair.b.saw(|event| matches!(event, Event::Lost(_))));
 }
 
+/// A's application reads nothing, so that B's data there times out although A answers each packet: that says
+/// nothing about the port.
+#[test]
+fn a_closed_window_does_not_give_the_port_to_one_that_passes_packets_on() {
+    let mut pair = up(&Config { receive_buffer: 8192, ..psk() });
+    pair.a.reading = false;
+    pair.copies_from = Some(X);
+    pair.filter = Box::new(|flight: &mut Flight| {
+        if let Some([_, to]) = &mut flight.ports
+            && *to == X
+        {
+            *to = A;
+        }
+        Fate::Pass
+    });
+    for n in 0..20_u8 {
+        let _ = pair.with(Side::B, |b, now| b.send(now, crate::support::message(0, vec![n; 1000])));
+    }
+    for second in 0..60 {
+        pair.run_for(Span::from_secs(1));
+        assert_eq!(port(&mut pair, Side::B), A, "after {second} s");
+    }
+    let stats = pair.with(Side::B, |b, _| b.paths().next().unwrap());
+    assert!(stats.timeouts > 3, "{stats:?}");
+    // The window opens: a timeout before does not count either.
+    pair.a.reading = true;
+    pair.drain(Side::A);
+    pair.send(Side::A, text_message("copied"));
+    pair.run_for(Span::from_secs(60));
+    assert_eq!(port(&mut pair, Side::B), A);
+    assert_eq!(pair.a.received.len(), 20);
+}
+
 /// A server lists a second address, from which it sends nothing. An observer sends copies from there: they
 /// teach no port, and the address is confirmed as soon as without.
 #[test]

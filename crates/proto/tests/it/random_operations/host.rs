@@ -594,7 +594,15 @@ impl Host {
                     _ => {}
                 }
             }
-            StreamEvent::IncomingReset(_) => self.counts.streams_reset += 1,
+            StreamEvent::IncomingReset(streams) => {
+                self.counts.streams_reset += 1;
+                // What follows is another use, and not held: it must not be read before this one.
+                if let Some(held) = self.held.take_if(|held| streams.is_empty() || streams.contains(held))
+                    && let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main))
+                {
+                    association.leave_stream(held);
+                }
+            }
             StreamEvent::ResetRequested(_) => {}
             StreamEvent::IncomingAdded(streams) => {
                 self.counts.streams_added += 1;
