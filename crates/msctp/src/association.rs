@@ -115,7 +115,8 @@ impl Association {
         poll_fn(|cx| within_budget(cx, |cx| self.poll_wait(cx, &mut ready))).await
     }
 
-    /// Sends a message (RFC 9260 §11.1.5); waits while the send buffer is full.
+    /// Sends a message (RFC 9260 §11.1.5); waits while the send buffer is full, or while the peer does not
+    /// read the stream ([`Stream`](crate::Stream#flow-control)).
     ///
     /// # Errors
     ///
@@ -129,8 +130,9 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The send buffer is full ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent,
-    /// or the association is closing or over.
+    /// The send buffer is full or the peer does not read the stream
+    /// ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or the association is
+    /// closing or over.
     pub fn try_send(&self, message: &OutMessage) -> Result<(), SendError> {
         self.offer(&mut self.shared.lock(), message, None)
     }
@@ -189,14 +191,17 @@ impl Association {
             None => association.send(now, message.clone()),
         };
         let refused = matches!(result, Err(msctp_proto::SendError::BufferFull { .. }));
-        slot.is_full |= refused;
+        // A stream that the peer does not read takes no turn of those that wait for room.
+        let lacks_credit = refused && association.lacks_credit(message.stream);
+        slot.is_full |= refused && !lacks_credit;
         if let Some(cx) = cx.filter(|_| refused) {
-            slot.wakers.add(Wait::Write, cx);
+            slot.wakers.add(if lacks_credit { Wait::Credit(message.stream) } else { Wait::Write }, cx);
         }
         if !slot.is_full {
             slot.wakers.wake_first(Wait::Write, 1);
         }
-        if !refused {
+        // A stream without credit has a timer.
+        if !refused || lacks_credit {
             state.wake_driver();
         }
         result.map_err(SendError::Refused)
@@ -283,7 +288,7 @@ impl Association {
         }
     }
 
-    /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. Returns `None` if the
+    /// Returns the next event (RFC 9260 §11.2), except those of reading and writing. Returns `None` if the
     /// association has ended and all events were returned. The association keeps 256 events with 1 MiB of
     /// undelivered messages in them, and drops the oldest first.
     ///

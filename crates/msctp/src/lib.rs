@@ -130,7 +130,8 @@
 //! One task per endpoint, or per shard of it ([`EndpointOptions::shards`]), moves packets.
 //! [`Association::send`] waits while the send buffer is full (`Config::send_buffer`); what the application
 //! does not read fills the receive buffer, which closes the window and stops the peer
-//! (`Config::receive_buffer`). Every wait is cancel-safe.
+//! (`Config::receive_buffer`). Under protection a stream that is not read [stops only its own
+//! writer](Stream#flow-control). Every wait is cancel-safe.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

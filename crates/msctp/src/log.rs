@@ -119,7 +119,11 @@ impl Log {
                 warn!(target: TARGET, %reason, "association lost");
             }
             // One for each message or for each time a queue fills or empties.
-            Event::Readable | Event::StreamReadable(_) | Event::Writable | Event::SendFailed(_) => {}
+            Event::Readable
+            | Event::StreamReadable(_)
+            | Event::Writable
+            | Event::StreamWritable(_)
+            | Event::SendFailed(_) => {}
             Event::KeyMessage => {}
             other => debug!(target: TARGET, event = ?other, "event"),
         }

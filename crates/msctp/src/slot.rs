@@ -117,6 +117,7 @@ impl Slot {
             Event::KeyMessage => return,
             Event::Readable => return self.wakers.wake(Wait::Read),
             Event::StreamReadable(stream) => return self.numbers.wake(*stream),
+            Event::StreamWritable(stream) => return self.wakers.wake(Wait::Credit(*stream)),
             Event::Writable => {
                 self.is_full = false;
                 return;

@@ -43,9 +43,14 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// # Flow control
 ///
-/// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
-/// the others when the receive buffer (`Config::receive_buffer`) is full of it. Read every stream that the
-/// peer may send on, or drop its [`RecvStream`].
+/// Under protection, between two ends of this crate, a stream that is not read stops only its own writer,
+/// after at most a thirty-second of the receive buffer (`Config::receive_buffer`) if nobody has read from it,
+/// or half of it. The others go on ([`Agreed::stream_credit`](crate::Agreed)).
+///
+/// In clear, and with other stacks, SCTP has one receive window for all streams. A stream that is not read
+/// then stops the others when the receive buffer is full of it, which
+/// [`Event::ReceiveBufferFull`](crate::Event::ReceiveBufferFull) reports. Read every stream that the peer may
+/// send on, or drop its [`RecvStream`].
 #[derive(Debug)]
 pub struct Stream {
     // Dropped first: the peer must be asked for its end before it learns of ours.

@@ -16,6 +16,8 @@ pub(crate) enum Wait {
     Read,
     /// Room in the send buffer.
     Write,
+    /// The peer's reader of this stream: others may write meanwhile.
+    Credit(u16),
     /// An event, the set-up or the end of the association.
     Event,
     /// The acknowledgement of all data.

@@ -70,7 +70,10 @@ pub enum SendError {
         /// Maximum length of a message in bytes.
         max: usize,
     },
-    /// The send buffer is full. [`Event::Writable`](crate::Event::Writable) follows when there is room.
+    /// The send buffer is full, or the peer's application has not read what was sent on the stream
+    /// ([`Association::lacks_credit`](crate::Association::lacks_credit)).
+    /// [`Event::Writable`](crate::Event::Writable) follows when there is room, or
+    /// [`Event::StreamWritable`](crate::Event::StreamWritable) when the stream may go on.
     #[error("send buffer full: {free} bytes free, message has {len}; try again when there is room")]
     BufferFull {
         /// Length of the message in bytes.

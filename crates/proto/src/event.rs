@@ -44,6 +44,10 @@ pub enum Event {
     /// There is room in the send buffer again after a
     /// [`SendError::BufferFull`](crate::SendError::BufferFull).
     Writable,
+    /// The peer's application has read from this stream, after a
+    /// [`SendError::BufferFull`](crate::SendError::BufferFull) because it had not
+    /// ([`lacks_credit`](crate::Association::lacks_credit)).
+    StreamWritable(u16),
     /// A message was not delivered, as far as this end knows (RFC 9260 §11.2.2).
     SendFailed(SendFailure),
     /// The peer abandoned a message of which parts were delivered (RFC 3758 §3.6; SCTP_PARTIAL_DELIVERY_EVENT

@@ -34,6 +34,9 @@ pub struct Agreed {
     pub reconfiguration: bool,
     /// True if explicit congestion notification is used (RFC 4960 Appendix A).
     pub ecn: bool,
+    /// True if both ends limit what is sent on each stream, so that one that nobody reads does not stop the
+    /// others. Two ends of this crate agree on it under protection.
+    pub stream_credit: bool,
 }
 
 /// Options for the optional contents of INIT and INIT ACK.
@@ -69,7 +72,7 @@ impl Default for OfferConfig {
 pub(crate) struct Extensions(u16);
 
 /// Chunk types that announce an extension in Supported Extensions. All types of a row are required.
-const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
+const CHUNKS: [(Extensions, &[ChunkType]); 7] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
     // The parameters of RFC 4895 decide. RFC 5061 §4.2.7 also requires the chunk in the list, beside those
     // of ASCONF.
@@ -78,6 +81,7 @@ const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::I_DATA, &[ChunkType::I_DATA]),
     (Extensions::I_FORWARD_TSN, &[ChunkType::I_FORWARD_TSN]),
     (Extensions::RE_CONFIG, &[ChunkType::RE_CONFIG]),
+    (Extensions::STREAM_CREDIT, &[ChunkType::STREAM_CREDIT, ChunkType::STREAM_BLOCKED]),
 ];
 
 /// Parameters whose presence announces an extension.
@@ -107,6 +111,8 @@ impl Extensions {
 
     /// Explicit congestion notification (RFC 4960 Appendix A).
     pub(crate) const ECN: Self = Self(1 << 8);
+    /// Limits for each stream (docs/internals/stream-credit.md).
+    pub(crate) const STREAM_CREDIT: Self = Self(1 << 9);
     /// Acceptance of a checksum of 0 (RFC 9653 §5.1).
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
 
@@ -135,6 +141,8 @@ impl Extensions {
             (auth.speaks() && !protection.is_required(), Self::AUTH),
             (offer.lower_layer_protects, Self::ZERO_CHECKSUM),
             (ecn, Self::ECN),
+            // No other stack can use it, nor this one in clear.
+            (*protection != Protection::Insecure, Self::STREAM_CREDIT),
             (streams.partial_reliability, Self::FORWARD_TSN),
             (streams.interleaving, Self::I_DATA),
             (streams.reconfiguration != Reconfiguration::Off, Self::RE_CONFIG),
@@ -152,6 +160,7 @@ impl Extensions {
         if protected {
             return both.without(Self::AUTH);
         }
+        let both = both.without(Self::STREAM_CREDIT);
         // RFC 5061 §4.1.1: MUST be authenticated
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //= type=exception

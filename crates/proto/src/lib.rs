@@ -43,6 +43,7 @@ mod auth;
 mod call_error;
 mod config;
 mod cookie;
+mod credit;
 mod endpoint;
 mod error;
 mod event;

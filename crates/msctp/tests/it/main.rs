@@ -5,6 +5,7 @@ mod bind;
 mod calls;
 mod cancelled;
 mod common;
+mod credit;
 mod ending;
 mod false_start;
 mod flood;

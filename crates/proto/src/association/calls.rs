@@ -45,6 +45,8 @@ impl Association {
             return Err(SendError::NoKeys);
         }
         let result = self.outbound.enqueue_leaving(now, message, reserve, &mut self.paths);
+        // The timer of a question for a limit may have begun.
+        self.output.upkeep_due |= result.is_err() && self.credit_timeout().is_some();
         self.after_enqueue();
         result
     }

@@ -235,7 +235,9 @@ impl Association {
             | Chunk::IData(_)
             | Chunk::IForwardTsn(_)
             | Chunk::Dtls(_)
-            | Chunk::ReConfig(_) => return self.on_unknown_chunk(at, rest),
+            | Chunk::ReConfig(_)
+            | Chunk::StreamCredit(_)
+            | Chunk::StreamBlocked(_) => return self.on_unknown_chunk(at, rest),
             Chunk::Unknown(unknown) => {
                 let known = seen.private < MAX_PRIVATE_CHUNKS && self.take_private_chunk(now, at, unknown);
                 seen.private += u32::from(known);
@@ -298,6 +300,14 @@ impl Association {
             }
             Chunk::Cwr(answer) => {
                 self.on_cwr(answer);
+                true
+            }
+            Chunk::StreamCredit(credit) if seen.authenticated => {
+                self.on_stream_credit(credit);
+                true
+            }
+            Chunk::StreamBlocked(blocked) if seen.authenticated => {
+                self.on_stream_blocked(blocked);
                 true
             }
             _ => true,

@@ -38,6 +38,7 @@ impl Association {
             // Without ECN no packet is marked, so there is nothing to echo.
             ChunkType::ECNE | ChunkType::CWR => return self.speaks_ecn(),
             ChunkType::I_DATA => Extensions::I_DATA,
+            ChunkType::STREAM_CREDIT | ChunkType::STREAM_BLOCKED => return self.uses_credit(),
             _ => return false,
         };
         self.config.extensions().has(wanted)

@@ -399,6 +399,10 @@ impl Association {
         if self.has_external_keys() {
             self.inbound.set_key_management();
         }
+        if self.uses_credit() {
+            self.inbound.use_credit(self.config.receive_buffer);
+            self.outbound.use_credit(a_rwnd);
+        }
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_ecn();
         self.begin_readdressing(initial_tsn);

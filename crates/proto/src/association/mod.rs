@@ -7,6 +7,7 @@ mod calls;
 mod chunks;
 mod control;
 mod copies;
+mod credit;
 mod departed;
 mod ecn;
 mod encapsulation;

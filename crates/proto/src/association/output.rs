@@ -375,7 +375,15 @@ impl Association {
         self.push_echoes(now, path, builder);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP
+        // In clear the peer ignores limits.
+        let takes_limits = builder.is_enclosed();
+        if takes_limits {
+            self.inbound.encode_credit(builder);
+        }
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
+        if takes_limits {
+            self.inbound.continue_credit();
+        }
         self.stats.sacks_sent += 1;
         if self.inbound.became_full(summary.a_rwnd) {
             self.events.push(Event::ReceiveBufferFull);
@@ -643,7 +651,12 @@ impl Association {
     fn fits_beside_sack(&mut self, path: PathId) -> bool {
         let Some(pmdcs) = self.paths.get(path).map(Path::pmdcs) else { return false };
         let next = self.outbound.next_chunk_len(path, &mut self.paths);
-        next.is_some_and(|next| next + Sack::MIN_LEN + self.echo_len() <= pmdcs as usize)
+        next.is_some_and(|next| next + self.sack_len() <= pmdcs as usize)
+    }
+
+    /// Returns the bytes of a SACK without gap blocks, and of what precedes it.
+    fn sack_len(&self) -> usize {
+        Sack::MIN_LEN + self.echo_len() + self.inbound.credit_len()
     }
 
     fn send_heartbeat(

@@ -469,6 +469,8 @@ impl Association {
             Chunk::Unknown(unknown) => return !self.is_private(unknown.chunk_type()),
             // They would skip or renumber data that the peer protects.
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_) => return false,
+            // Limits concern data that is protected.
+            Chunk::StreamCredit(_) | Chunk::StreamBlocked(_) => return false,
             // The end of an association would be reported under protection that no end has asked for.
             Chunk::Shutdown(_) | Chunk::ShutdownComplete(_) => return false,
             // RFC 9260 §8.5.1 E: during a set-up it is out of the blue.

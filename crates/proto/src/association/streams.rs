@@ -22,6 +22,7 @@ impl Association {
             interleaving: tags.extensions.interleaves(),
             reconfiguration: has(Extensions::RE_CONFIG),
             ecn: has(Extensions::ECN),
+            stream_credit: self.uses_credit(),
         })
     }
 

@@ -32,6 +32,8 @@ timer_table! {
         Keys,
         /// The check of a peer that may have lost its keys.
         PeerCheck,
+        /// The question for limits of streams.
+        Credit,
         /// The delayed SACK (RFC 9260 §6.2).
         DelayedSack,
     }
@@ -50,6 +52,7 @@ impl Timer {
                 | Self::Policy
                 | Self::Keys
                 | Self::PeerCheck
+                | Self::Credit
         )
     }
 }
@@ -87,6 +90,7 @@ impl Association {
             Timer::Policy => self.handover.timer,
             Timer::Keys => self.protection.as_ref().and_then(|protection| protection.next_timeout()),
             Timer::PeerCheck => self.peer_check_timeout(),
+            Timer::Credit => self.credit_timeout(),
             Timer::DelayedSack => self.sack_deadline(),
         }
     }
@@ -111,6 +115,7 @@ impl Association {
                 }
             }
             Timer::PeerCheck => self.continue_peer_check(now),
+            Timer::Credit => self.ask_for_credit(now),
             // `poll_transmit` sends it.
             Timer::DelayedSack => {}
         }

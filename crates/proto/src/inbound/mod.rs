@@ -6,6 +6,7 @@
 //! once; it sends a SACK when [`sack_due`](Inbound::sack_due), and bundles one with outbound DATA when
 //! [`sack_pending`](Inbound::sack_pending).
 
+mod credit;
 mod fault;
 mod forward;
 mod ordering;
@@ -31,6 +32,7 @@ pub use ready::{StreamEnd, StreamItem};
 
 pub use reassembly::PartialAbort;
 
+use self::credit::ReceiveCredit;
 use self::ordering::{Arrived, Ordering};
 use self::piece::Piece;
 use self::ready::Released;
@@ -39,6 +41,7 @@ use self::sack_clock::SackClock;
 use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
 use self::window::{ReceiveWindow, STRETCH};
+use crate::credit::{LEAST_BUFFER, chunk_charge};
 use crate::long_tsn::LongTsn;
 use crate::message::Message;
 use crate::rare::{Rare, rare_state};
@@ -213,6 +216,7 @@ impl Inbound {
             }
             Place::Next | Place::Ahead(_) => {
                 self.take(tsn, place, data)?;
+                self.check_credit(data.stream);
                 Received::New
             }
         };
@@ -314,6 +318,11 @@ impl Inbound {
         }
         self.record(tsn, place);
         self.window.hold(data.payload.len());
+        if self.ordering.ready.has_credit()
+            && let Some(credit) = self.ordering.ready.credit_mut()
+        {
+            credit.on_arrival(data.stream, chunk_charge(data.payload.len(), whole));
+        }
         let (last, arrived) = if whole {
             let payload = match place {
                 // It can be read at once (`complete` below).
@@ -409,6 +418,63 @@ impl Inbound {
         self.ordering.set_key_management();
     }
 
+    /// Announces limits for each stream from now on: both ends agreed on it. Call this before the first
+    /// chunk. `buffer`: the receive buffer that the peer knows from INIT or INIT ACK.
+    pub(crate) fn use_credit(&mut self, buffer: u32) {
+        if buffer >= LEAST_BUFFER {
+            self.ordering.ready.use_credit(u64::from(buffer));
+        }
+    }
+
+    /// Requests a SACK with the limit of a stream if it changes enough.
+    #[inline]
+    fn check_credit(&mut self, stream: u16) {
+        if self.ordering.ready.has_credit() {
+            self.check_limits(stream);
+        }
+    }
+
+    #[inline(never)]
+    fn check_limits(&mut self, stream: u16) {
+        let size = self.window.size();
+        if let Some(credit) = self.ordering.ready.credit_mut()
+            && credit.check(stream, size)
+        {
+            self.clock.hasten();
+        }
+    }
+
+    /// Requests another SACK if the last had no room for all limits of streams.
+    #[inline]
+    pub(crate) fn continue_credit(&mut self) {
+        if self.ordering.ready.credit().is_some_and(ReceiveCredit::is_due) {
+            self.clock.hasten();
+        }
+    }
+
+    /// Answers the peer's question for the limit of a stream.
+    pub(crate) fn on_blocked(&mut self, stream: u16) {
+        if let Some(credit) = self.ordering.ready.credit_mut() {
+            credit.on_blocked(stream);
+            self.clock.hasten();
+        }
+    }
+
+    /// Returns the bytes of limits that precede the next SACK.
+    #[inline]
+    pub(crate) fn credit_len(&self) -> usize {
+        self.ordering.ready.credit().map_or(0, ReceiveCredit::chunk_len)
+    }
+
+    /// Writes the limits of streams that are due, in front of a SACK.
+    #[inline]
+    pub(crate) fn encode_credit(&mut self, builder: &mut PacketBuilder<'_>) {
+        let size = self.window.size();
+        if let Some(credit) = self.ordering.ready.credit_mut() {
+            credit.encode(size, builder);
+        }
+    }
+
     /// Returns the next message of key management.
     pub(crate) fn read_key_message(&mut self) -> Option<Message> {
         let arrived = self.ordering.read_key_message()?;
@@ -439,6 +505,7 @@ impl Inbound {
     #[inline]
     fn release(&mut self, arrived: Arrived) -> Message {
         let Arrived { message, chunks, .. } = arrived;
+        self.check_credit(message.stream);
         self.window.release(message.data.len(), chunks);
         self.stretch_window();
         // RFC 9260 §6.2: SHOULD send a SACK to update the window
@@ -482,6 +549,7 @@ impl Inbound {
         let ended = self.ordering.ready.release(stream);
         self.release_discarded();
         self.stretch_window();
+        self.check_credit(stream);
         ended
     }
 

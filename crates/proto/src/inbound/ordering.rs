@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::credit::ReceiveCredit;
 use super::fault::DataFault;
 use super::ready::{Ending, Ready, StreamEnd};
+use crate::credit::chunk_charge;
 use crate::message::Message;
 use crate::stream_table::StreamTable;
 
@@ -15,6 +17,14 @@ pub(super) struct Arrived {
     /// Stream sequence number, or message identifier.
     pub(super) number: u32,
     pub(super) chunks: u32,
+}
+
+impl Arrived {
+    /// Returns what it counts against the limit of its stream.
+    pub(super) fn charge(&self) -> u64 {
+        let is_whole = self.message.begin && self.message.end && self.chunks == 1;
+        chunk_charge(self.message.data.len(), is_whole)
+    }
 }
 
 /// One inbound stream.
@@ -277,7 +287,7 @@ impl Ordering {
 
     /// Returns the bytes of memory of all streams.
     pub(super) fn memory(&self) -> u64 {
-        self.streams.memory()
+        self.streams.memory() + self.ready.credit().map_or(0, ReceiveCredit::memory)
     }
 
     /// Returns the most bytes of memory that `streams` further streams take.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::credit::ReceiveCredit;
 use super::ordering::Arrived;
 use crate::message::Message;
 use crate::rare::{Rare, rare_state};
@@ -66,6 +67,8 @@ rare_state! {
         /// Messages of key management, which do not wait for the application to read; `None` if they count as
         /// user data.
         keys: Option<KeyMessages> = None,
+        /// The limits of streams, if both ends agreed on them.
+        credit: Option<Box<ReceiveCredit>> = None,
         of: BTreeMap<u16, Reader> = BTreeMap::new(),
         /// Messages in their queues.
         messages: usize = 0,
@@ -204,8 +207,15 @@ impl Ready {
         {
             return keys.waiting.push_back(arrived);
         }
+        let charge = arrived.charge();
         let item = StreamItem::Message(arrived);
-        match apart.of.get_mut(&stream).filter(|reader| !reader.ended) {
+        let reader = apart.of.get_mut(&stream).filter(|reader| !reader.ended);
+        if let Some(credit) = &mut apart.credit
+            && reader.as_ref().is_none_or(|reader| !reader.gone)
+        {
+            credit.on_ready(stream, charge);
+        }
+        match reader {
             Some(reader) if reader.gone => apart.discarded.add(&item),
             Some(reader) => {
                 reader.items.push_back(item);
@@ -224,6 +234,36 @@ impl Ready {
     /// Separates messages of key management from user messages from now on.
     pub(super) fn set_key_management(&mut self) {
         self.apart.keys.get_or_insert_default();
+    }
+
+    /// Counts for the limits of streams from now on. `buffer`: the size of the receive buffer.
+    pub(super) fn use_credit(&mut self, buffer: u64) {
+        self.apart.credit = Some(Box::new(ReceiveCredit::new(buffer)));
+    }
+
+    /// Returns whether streams have limits.
+    #[inline]
+    pub(super) fn has_credit(&self) -> bool {
+        self.apart.is_touched() && self.apart.credit.is_some()
+    }
+
+    /// Returns the limits of streams.
+    #[inline]
+    pub(super) fn credit(&self) -> Option<&ReceiveCredit> {
+        self.apart.credit.as_deref()
+    }
+
+    /// Returns the limits of streams.
+    #[inline]
+    pub(super) fn credit_mut(&mut self) -> Option<&mut ReceiveCredit> {
+        if self.apart.is_touched() { self.apart.credit.as_deref_mut() } else { None }
+    }
+
+    /// Records that a message was read.
+    fn note_read(&mut self, arrived: &Arrived) {
+        if let Some(credit) = self.credit_mut() {
+            credit.on_read(arrived.message.stream, arrived.charge());
+        }
     }
 
     /// Returns the messages of key management, if they are separated.
@@ -417,7 +457,15 @@ impl Ready {
         let apart = &mut *self.apart;
         let Some(reader) = apart.of.get_mut(&stream) else { return true };
         apart.messages -= messages(&reader.items);
-        reader.items.drain(..).for_each(|item| apart.discarded.add(&item));
+        for item in reader.items.drain(..) {
+            apart.discarded.add(&item);
+            if let (StreamItem::Message(arrived), Some(credit)) = (&item, &mut apart.credit) {
+                credit.on_read(stream, arrived.charge());
+            }
+        }
+        if let Some(credit) = &mut apart.credit {
+            credit.on_release(stream);
+        }
         reader.gone = true;
         let ended = reader.ended;
         if ended {
@@ -483,7 +531,10 @@ impl Ready {
         let reader = apart.of.get_mut(&stream)?;
         let item = reader.items.pop_front();
         match &item {
-            Some(StreamItem::Message(_)) => apart.messages -= 1,
+            Some(StreamItem::Message(arrived)) => {
+                apart.messages -= 1;
+                self.note_read(arrived);
+            }
             Some(StreamItem::End(_)) => {}
             None => reader.told = false,
         }
@@ -495,6 +546,7 @@ impl Ready {
     pub(super) fn read(&mut self) -> Option<Arrived> {
         match self.pop_common() {
             Some(StreamItem::Message(arrived)) => {
+                self.note_read(&arrived);
                 if matches!(self.common.front(), Some(StreamItem::End(_))) {
                     self.skip_ends();
                 }

@@ -60,7 +60,7 @@ impl ReceiveWindow {
     }
 
     /// Returns the size of the buffer, or the association's share if that is smaller.
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.size.min(self.share)
     }
 

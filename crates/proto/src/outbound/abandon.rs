@@ -9,6 +9,7 @@ use msctp_units::Time;
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
 use super::piece::Piece;
+use crate::credit::{charge, chunk_charge};
 use crate::long_tsn::LongTsn;
 use crate::message::{OutMessage, Reliability, SendFailure};
 use crate::path::Paths;
@@ -122,6 +123,7 @@ impl Outbound {
             if partial != 0 && (!begun || self.peer_forwards) {
                 self.abandon(partial, paths);
             } else if !begun && let Some(queued) = self.queue.remove(stream, id) {
+                self.refund_credit(stream, charge(queued.message.data.len() as u64));
                 self.partial.failures.push(SendFailure { abandoned: true, ..queued.into_failure() });
                 self.note_room();
             }
@@ -144,9 +146,16 @@ impl Outbound {
         let unsent =
             if partial.queued { self.queue.remove(partial.message.stream, partial.queued_as) } else { None };
         if let Some(unsent) = unsent {
+            let (stream, len) = (unsent.message.stream, unsent.message.data.len());
             match unsent.ending(self.interleaving) {
-                Some(piece) => self.push_phantom(piece, paths),
-                None => data = unsent.message.data,
+                Some(piece) => {
+                    self.refund_credit(stream, chunk_charge(len, false));
+                    self.push_phantom(piece, paths);
+                }
+                None => {
+                    self.refund_credit(stream, chunk_charge(len, true));
+                    data = unsent.message.data;
+                }
             }
         }
         if let Some((first, last)) = partial.tsns {
@@ -187,7 +196,11 @@ impl Outbound {
         let (id, target, wire_len, sending) = (chunk.path, chunk.target, chunk.wire_len(), chunk.number);
         let data = core::mem::take(&mut chunk.piece.data);
         let whole = chunk.piece.flags.begin && chunk.piece.flags.end;
+        let stream = chunk.piece.stream;
         self.sent_bytes -= data.len() as u64;
+        if fate.is_outstanding() {
+            self.refund_credit(stream, chunk_charge(data.len(), whole));
+        }
         if fate == Fate::InFlight {
             self.in_flight -= data.len() as u64;
             if let Some(path) = paths.get_mut(id) {

@@ -12,6 +12,7 @@ mod abandon;
 mod aggregate;
 mod chunk;
 mod coverage;
+mod credit;
 mod detector;
 mod differentiation;
 mod ecn;
@@ -48,6 +49,7 @@ pub use options::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 
 use self::aggregate::Aggregation;
 use self::chunk::{Fate, Outstanding};
+use self::credit::SendCredit;
 use self::detector::LossDetector;
 use self::ecn::EcnSender;
 pub(crate) use self::fill::{ChunkKind, Filled};
@@ -101,6 +103,8 @@ pub(crate) struct Outbound {
     /// abandoned.
     peer_forwards: bool,
     partial: Rare<PartialStore>,
+    /// The peer's limits for each stream, if both ends agreed on them.
+    credit: Option<Box<SendCredit>>,
     forward: Rare<Forward>,
     send_buffer: u64,
     /// A message was rejected since the send buffer last had room.
@@ -159,6 +163,7 @@ impl Outbound {
             interleaving: false,
             peer_forwards: false,
             partial: Rare::default(),
+            credit: None,
             forward: Rare::default(),
             send_buffer: u64::from(config.send_buffer),
             enqueue_rejected: false,
@@ -335,6 +340,10 @@ impl Outbound {
         if len as u64 > self.send_buffer {
             return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
         }
+        if self.lacks_credit(message.stream) {
+            self.want_credit(now, message.stream, paths);
+            return Err(SendError::BufferFull { len, free: 0 });
+        }
         let mut free = self.free(self.buffered(), self.kept_chunks()).saturating_sub(reserve);
         if len as u64 > free && self.partial.is_touched() {
             self.make_room(now, len as u64 + reserve, message.reliability, paths);
@@ -344,6 +353,7 @@ impl Outbound {
             self.enqueue_rejected = true;
             return Err(SendError::BufferFull { len, free: free as usize });
         }
+        self.take_credit(message.stream, len);
         let partial = self.partial.note(now, &message, self.queue.next_id());
         self.queue.push(message, partial);
         Ok(())
@@ -359,6 +369,8 @@ impl Outbound {
             return Err(SendError::Empty);
         }
         self.check_stream(message.stream)?;
+        // Key management waits for no limit.
+        self.take_credit(message.stream, message.data.len());
         self.queue.push_urgent(message);
         Ok(())
     }

@@ -251,6 +251,15 @@ impl SendQueue {
         selected
     }
 
+    /// Visits the streams of all queued messages and their unsent bytes.
+    pub(super) fn for_each_message(&mut self, mut each: impl FnMut(u16, u64)) {
+        self.urgent.iter().for_each(|queued| each(queued.message.stream, queued.message.data.len() as u64));
+        self.streams.for_each(|number, stream| {
+            let messages = stream.stream_queue.iter().flat_map(|stream_queue| &stream_queue.messages);
+            messages.for_each(|queued| each(number, queued.message.data.len() as u64));
+        });
+    }
+
     /// Queues a message and returns its number. `partial`: its number in the store of partial reliability.
     #[inline]
     pub(super) fn push(&mut self, message: OutMessage, partial: u64) -> u64 {

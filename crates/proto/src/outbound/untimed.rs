@@ -13,6 +13,8 @@ pub(crate) enum Untimed {
     /// New data may be sent, nothing is in flight, and no timer of data transfer runs. With a closed window
     /// that is the zero window probe (§6.1 A).
     Unsent,
+    /// Messages were rejected until the peer raises the limit of a stream, and no timer asks for it.
+    Credit,
     /// The peer does not know of abandoned chunks, and no T3-rtx runs (RFC 3758 §3.5 C5).
     Forward,
 }
@@ -24,6 +26,9 @@ impl Outbound {
         let in_flight = |path: &Path| path.flight_size > 0;
         if paths.iter().any(|path| in_flight(path) && path.t3_rtx.is_none()) {
             return Some(Untimed::InFlight);
+        }
+        if self.lacks_credit_timer() {
+            return Some(Untimed::Credit);
         }
         // Paths that may not carry data are verified (RFC 9260 §5.4) or wait for the answer to an ASCONF.
         let data_path = paths.data_path().and_then(|path| paths.get(path));

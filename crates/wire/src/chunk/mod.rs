@@ -25,6 +25,8 @@ mod set;
 mod shutdown;
 mod shutdown_ack;
 mod shutdown_complete;
+mod stream_blocked;
+mod stream_credit;
 #[cfg(test)]
 mod testing;
 mod unknown;
@@ -55,6 +57,8 @@ pub use set::ChunkSet;
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
 pub use shutdown_complete::ShutdownComplete;
+pub use stream_blocked::StreamBlocked;
+pub use stream_credit::{StreamCredit, StreamLimit};
 pub use unknown::UnknownChunk;
 
 pub use crate::codes::ChunkType;
@@ -249,6 +253,10 @@ chunks! {
     Dtls(Dtls<'a>) = DTLS;
     /// Re-configuration of streams.
     ReConfig(ReConfig<'a>) = RE_CONFIG;
+    /// Limits of streams.
+    StreamCredit(StreamCredit<'a>) = STREAM_CREDIT;
+    /// Request for limits of streams.
+    StreamBlocked(StreamBlocked<'a>) = STREAM_BLOCKED;
 }
 
 impl<'a> From<UnknownChunk<'a>> for Chunk<'a> {

@@ -213,7 +213,7 @@ impl Simulation {
             self.hosts[number as usize].as_mut().and_then(|host| host.endpoint.poll_event())
         {
             // Both ends read and write at every packet.
-            if matches!(event, Event::Readable | Event::Writable) {
+            if matches!(event, Event::Readable | Event::Writable | Event::StreamWritable(_)) {
                 continue;
             }
             let line = self.hosts[number as usize].as_ref().and_then(|host| host.line(handle));

@@ -39,6 +39,7 @@ struct Ghost {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) writable: u32,
+    pub(crate) stream_writable: u32,
     pub(crate) primary_changes: u32,
     pub(crate) paths_failed: u32,
     pub(crate) address_requests: u32,
@@ -76,6 +77,8 @@ pub(crate) struct Host {
     /// Messages that did not fit the send buffer.
     backlog: VecDeque<OutMessage>,
     pace: Pace,
+    /// The stream that is not read.
+    held: Option<u16>,
     next_read: Option<Time>,
     wake: Option<Time>,
     /// Number of outbound streams in `Event::Connected`.
@@ -160,6 +163,7 @@ impl Host {
             inbox: Inbox::default(),
             backlog: VecDeque::new(),
             pace: Pace::AtOnce,
+            held: None,
             next_read: None,
             wake: None,
             connected: None,
@@ -331,7 +335,7 @@ impl Host {
     fn schedule_read(&mut self, now: Time) {
         self.next_read = match self.pace {
             Pace::OneEvery { ms } => Some(now + Span::from_millis(u64::from(ms.max(1)))),
-            Pace::AtOnce | Pace::Never => None,
+            Pace::AtOnce | Pace::Never | Pace::AllBut { .. } => None,
         };
         if self.ended.is_some() && !self.association().is_some_and(Association::readable) {
             self.next_read = None;
@@ -339,7 +343,15 @@ impl Host {
     }
 
     pub(crate) fn set_pace(&mut self, now: Time, pace: Pace) {
-        self.pace = pace;
+        let association = self.main.and_then(|main| self.endpoint.association_mut(main));
+        let held = self.held.take();
+        if let Some(association) = association {
+            held.into_iter().for_each(|stream| association.leave_stream(stream));
+            if let Pace::AllBut { stream } = pace {
+                self.held = association.claim_stream(stream).then_some(stream);
+            }
+        }
+        self.pace = if let Pace::AllBut { .. } = pace { Pace::AtOnce } else { pace };
         self.schedule_read(now);
     }
 
@@ -454,6 +466,10 @@ impl Host {
                 Event::Writable => {
                     writable = true;
                     self.counts.writable += 1;
+                }
+                Event::StreamWritable(_) => {
+                    writable = true;
+                    self.counts.stream_writable += 1;
                 }
                 Event::SendFailed(failure) => {
                     self.counts.failures += 1;
@@ -578,7 +594,15 @@ impl Host {
                     _ => {}
                 }
             }
-            StreamEvent::IncomingReset(_) => self.counts.streams_reset += 1,
+            StreamEvent::IncomingReset(streams) => {
+                self.counts.streams_reset += 1;
+                // What follows is another use, and not held: it must not be read before this one.
+                if let Some(held) = self.held.take_if(|held| streams.is_empty() || streams.contains(held))
+                    && let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main))
+                {
+                    association.leave_stream(held);
+                }
+            }
             StreamEvent::ResetRequested(_) => {}
             StreamEvent::IncomingAdded(streams) => {
                 self.counts.streams_added += 1;

@@ -60,6 +60,7 @@ struct Summary {
     unreachable: u64,
     ghosts: u64,
     writable: u64,
+    stream_writable: u64,
     primary_changes: u64,
     paths_failed: u64,
     address_changes: u64,
@@ -93,6 +94,7 @@ impl Summary {
         self.ghosts += u64::from(outcome.ghosts);
         for counts in &outcome.counts {
             self.writable += u64::from(counts.writable);
+            self.stream_writable += u64::from(counts.stream_writable);
             self.primary_changes += u64::from(counts.primary_changes);
             self.paths_failed += u64::from(counts.paths_failed);
             self.address_changes += u64::from(counts.address_answers);
@@ -125,6 +127,7 @@ impl Summary {
         for (what, count) in [
             ("closed windows", self.zero_windows),
             ("full send buffers", self.writable),
+            ("streams without credit", self.stream_writable),
             ("other primaries", self.primary_changes),
             ("dead paths", self.paths_failed),
             ("changes of addresses", self.address_changes),

@@ -384,8 +384,14 @@ impl Quality {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     AtOnce,
-    OneEvery { ms: u16 },
+    OneEvery {
+        ms: u16,
+    },
     Never,
+    /// At once, except this stream.
+    AllBut {
+        stream: u16,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

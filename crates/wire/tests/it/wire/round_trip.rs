@@ -12,7 +12,8 @@ use msctp_wire::{
     CookieEcho, CorrelationId, Cwr, Data, DataFlags, Dtls, Ecne, EncodeChunk, Error, ForwardTsn, Fragment,
     GapBlock, Heartbeat, HeartbeatAck, HmacId, IData, IForwardTsn, Init, InitAck, KeyManagementId, List, Mid,
     Pad, Param, ParamType, Params, Ppid, ReConfig, ReconfigSerial, Sack, Shutdown, ShutdownAck,
-    ShutdownComplete, SkippedMessages, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk, VerificationTag,
+    ShutdownComplete, SkippedMessages, SkippedStream, Ssn, StreamBlocked, StreamCredit, StreamId,
+    StreamLimit, Tlv, Tsn, UnknownChunk, VerificationTag,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -286,6 +287,12 @@ fn chunk() -> impl Strategy<Value = Chunk<'static>> {
         i_forward_tsn().prop_map(Chunk::IForwardTsn),
         vec(prop_oneof![3 => reconfig_param(), 1 => param()], 0..4)
             .prop_map(|params| Chunk::ReConfig(ReConfig { params: Params::from(keep(params)) })),
+        (any::<u32>(), vec((any::<u16>(), any::<u32>()), 0..4)).prop_map(|(firsts, limits)| {
+            let limits = limits.into_iter().map(|(stream, limit)| StreamLimit { stream, limit }).collect();
+            Chunk::StreamCredit(StreamCredit { firsts, limits: List::from(keep(limits)) })
+        }),
+        vec(any::<u16>().prop_map(StreamId::new), 0..4)
+            .prop_map(|streams| Chunk::StreamBlocked(StreamBlocked { streams: List::from(keep(streams)) })),
         (any::<bool>(), bytes()).prop_map(|(restart, record)| Chunk::Dtls(Dtls { restart, record })),
         (any::<u32>(), address(), params()).prop_map(|(serial, address, requests)| {
             Chunk::Asconf(Asconf { serial: AsconfSerial::new(serial), address, requests })
