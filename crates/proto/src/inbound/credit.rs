@@ -189,7 +189,9 @@ impl ReceiveCredit {
         let (held, reachable) = (flow.held(), flow.passed + self.window(flow, size));
         let flow = self.flows.get_mut(&stream)?;
         flow.is_due = false;
-        if flow.is_read && reachable > held {
+        // Or the peer asks, and nothing waits for the reader: what came was abandoned, or waits for an earlier
+        // chunk.
+        if (flow.is_read || flow.passed == flow.received) && reachable > held {
             flow.limit = reachable;
             if flow.round != self.round {
                 flow.round = self.round;
@@ -324,6 +326,18 @@ mod tests {
         credit.on_read(2, 256);
         assert!(credit.check(2, SIZE));
         assert_eq!(announce(&mut credit).1, [(2, 256 + SIZE / 16)]);
+    }
+
+    #[test]
+    fn a_stream_of_which_nothing_can_be_read_gets_a_limit_when_the_peer_asks() {
+        let mut credit = ReceiveCredit::new(SIZE);
+        credit.on_arrival(1, SIZE / 32);
+        arrive(&mut credit, 2, SIZE / 32);
+        assert!(!credit.check(1, SIZE));
+        credit.on_blocked(1);
+        credit.on_blocked(2);
+        let (_, limits) = announce(&mut credit);
+        assert_eq!(limits.iter().map(|limit| limit.0).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

@@ -29,7 +29,8 @@ fn up(delay: Span) -> Pair {
     pair.connect(config(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(5));
     pair.transfer(Side::A, 20, 100, Span::from_secs(10));
-    pair.run_for(Span::from_secs(1));
+    // With the HEARTBEAT after data that stops coming.
+    pair.run_for(Span::from_secs(2));
     pair
 }
 

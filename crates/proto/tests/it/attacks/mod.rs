@@ -10,7 +10,7 @@ mod bit_flips;
 mod bombs;
 mod budgets;
 mod camping;
-mod changed_setup;
+pub(crate) mod changed_setup;
 mod clocks;
 mod cookies;
 mod dead_networks;
