@@ -52,9 +52,9 @@ impl Association {
         }
         let refunded = self.outbound.take_refunded(now);
         self.report_writable(refunded);
-        let Some(streams) = self.outbound.take_question(now, self.config.rto_max) else { return };
-        let path = self.paths.data_path().and_then(|path| self.paths.get(path));
-        let Some(at) = path.map(Path::addr) else { return };
+        let question = self.outbound.take_question(now, self.config.rto_max, &self.paths);
+        let Some((path, streams)) = question else { return };
+        let Some(at) = self.paths.get(path).map(Path::addr) else { return };
         self.control.push(at, self.tags.peer_tag, &StreamBlocked { streams: List::from(&streams[..]) });
     }
 }

@@ -46,6 +46,11 @@ impl Association {
         keep_last(remotes, address);
     }
 
+    /// Returns whether the peer deleted this address, and has not added it again.
+    pub(super) fn has_departed(&self, remote: &IpAddr) -> bool {
+        self.readdressing.departed.remotes.contains(remote)
+    }
+
     /// Records the local addresses whose last path was among the `removed` ones.
     pub(super) fn note_departed_locals(&mut self, now: Time, removed: &[Path]) {
         for path in removed {

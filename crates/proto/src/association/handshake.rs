@@ -157,7 +157,8 @@ impl Association {
     /// Records that packets do not leave on a path: there is no route, or the network said so. A set-up that
     /// waits for an answer there goes on with the next path at once.
     pub fn path_unreachable(&mut self, now: Time, path: PathId) {
-        if self.state == State::CookieWait && self.set_up.path == Some(path) && self.set_up.attempt.is_some() {
+        if self.state == State::CookieWait && self.set_up.path == Some(path) && self.set_up.attempt.is_some()
+        {
             self.set_up.attempt = Some(now);
             self.attempt_timeout(now);
             self.after_change(now);
@@ -299,7 +300,8 @@ impl Association {
     fn set_up_paths(&self) -> impl Iterator<Item = PathId> {
         let last = self.set_up.path;
         let open = |path: &&Path| !self.set_up.unreachable.contains(&path.addr().remote);
-        let confirmed = move || self.paths.iter().filter(|path| path.is_confirmed()).filter(open).map(Path::id);
+        let confirmed =
+            move || self.paths.iter().filter(|path| path.is_confirmed()).filter(open).map(Path::id);
         let after = confirmed().filter(move |&path| Some(path) > last);
         after.chain(confirmed().filter(move |&path| Some(path) <= last))
     }

@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::inbound::StreamItem;
 use crate::message::Message;
 use crate::rare::{Rare, rare_state};
+use crate::stats::AssociationState as State;
 
 rare_state! {
     /// Content that the application reads before the messages of the current association.
@@ -103,11 +104,13 @@ impl Association {
     }
 
     /// Takes a stream's reader away. [`recv`](Self::recv) returns what it has not read, and what arrives
-    /// later.
+    /// later. No event follows the last one of the association.
     pub fn leave_stream(&mut self, stream: u16) {
         if !self.forget_before_restart(stream) {
             self.inbound.leave(stream);
-            self.notify_readable();
+            if self.state != State::Closed {
+                self.notify_readable();
+            }
         }
     }
 

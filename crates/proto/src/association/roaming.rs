@@ -90,6 +90,8 @@ impl Association {
         let may = self.is_enforced()
             && self.may_readdress()
             && !self.paths.has_remote(&at.remote)
+            // RFC 5061 §5.3: only the peer adds it again.
+            && !self.has_departed(&at.remote)
             && self.paths.local_source(&at.local) == Some(SourceUse::Full)
             && self.paths.paths_to(&at.remote).is_some_and(|paths| paths > 0);
         if !may {
@@ -129,7 +131,12 @@ impl Association {
 
     /// Handles a HEARTBEAT ACK. Returns false if it answers no question to a new address. `authenticated`: it
     /// was protected.
-    pub(super) fn on_newcomer_answer(&mut self, now: Time, info: &HeartbeatInfo, authenticated: bool) -> bool {
+    pub(super) fn on_newcomer_answer(
+        &mut self,
+        now: Time,
+        info: &HeartbeatInfo,
+        authenticated: bool,
+    ) -> bool {
         if info.purpose != Purpose::Address || !authenticated || !self.output.roaming.is_touched() {
             return false;
         }
@@ -146,6 +153,9 @@ impl Association {
 
     /// Adds an address at which the peer has answered.
     fn add_newcomer(&mut self, now: Time, Asked { at, port, .. }: Asked) {
+        if self.has_departed(&at.remote) {
+            return;
+        }
         let mut added = self.paths.add_listed_remote(at.remote, now);
         if matches!(added, Err(AddressError::Full(_))) && self.make_room_for_newcomer(now) {
             added = self.paths.add_listed_remote(at.remote, now);

@@ -8,6 +8,7 @@ use msctp_wire::{StreamCredit, StreamId};
 use smallvec::SmallVec;
 
 use super::Outbound;
+use crate::addr::PathId;
 use crate::credit::{LEAST_BUFFER, charge, chunk_charge, first_limit, first_part, most_unread};
 use crate::path::Paths;
 
@@ -50,6 +51,8 @@ pub(super) struct SendCredit {
     ask_at: Option<Time>,
     /// Wait until then.
     wait: Span,
+    /// Path of the last question since nobody waited.
+    asked_on: Option<PathId>,
     /// The stream to begin the next question with.
     next_asked: u16,
 }
@@ -65,6 +68,7 @@ impl SendCredit {
             wanted: BTreeSet::new(),
             ask_at: None,
             wait: Span::ZERO,
+            asked_on: None,
             next_asked: 0,
         }
     }
@@ -136,7 +140,9 @@ impl SendCredit {
 
     /// Stops the timer if nobody waits.
     fn settle(&mut self) {
-        self.ask_at = self.ask_at.filter(|_| !self.wanted.is_empty());
+        if self.wanted.is_empty() {
+            (self.ask_at, self.asked_on) = (None, None);
+        }
     }
 }
 
@@ -208,18 +214,28 @@ impl Outbound {
         self.credit.as_ref().and_then(|credit| credit.ask_at)
     }
 
-    /// Returns the streams to ask for if that is due, and backs the timer off up to `most`.
-    pub(crate) fn take_question(&mut self, now: Time, most: Span) -> Option<SmallVec<[StreamId; 8]>> {
+    /// Returns the path of a question if that is due, and the streams to ask for. Backs the timer off up to
+    /// `most`.
+    ///
+    /// Paths take turns: a question is no data, so that nothing finds out that it was lost.
+    pub(crate) fn take_question(
+        &mut self,
+        now: Time,
+        most: Span,
+        paths: &Paths,
+    ) -> Option<(PathId, SmallVec<[StreamId; 8]>)> {
         let credit = self.credit.as_mut()?;
         credit.ask_at.filter(|at| *at <= now)?;
         credit.wait = (credit.wait * 2).min(most);
         credit.ask_at = Some(now + credit.wait);
+        let path = credit.asked_on.map_or(paths.data_path(), |last| paths.next_in_turn(last))?;
+        credit.asked_on = Some(path);
         // Each comes to its turn.
         let next = credit.next_asked;
         let streams = credit.wanted.range(next..).chain(credit.wanted.range(..next)).take(MOST_ASKED);
         let streams: SmallVec<[StreamId; 8]> = streams.map(|&stream| StreamId::new(stream)).collect();
         credit.next_asked = streams.last().map_or(0, |last| last.get().wrapping_add(1));
-        Some(streams)
+        Some((path, streams))
     }
 
     /// Returns whether senders wait for limits and no timer runs.
@@ -270,7 +286,10 @@ mod tests {
         }
         assert!(unread > 60, "{unread}");
         announce(&mut credit, 28_000, 1, 6000);
-        assert!(!credit.has_credit(unread) && credit.has_credit(1), "a stream with a limit of its own goes on");
+        assert!(
+            !credit.has_credit(unread) && credit.has_credit(1),
+            "a stream with a limit of its own goes on"
+        );
         credit.refund(2, 900);
         assert!(credit.has_credit(unread) && credit.has_credit(2));
         credit.take(unread, 900);

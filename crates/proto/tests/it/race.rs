@@ -23,7 +23,8 @@ fn begin(config: Config, to: Vec<IpAddr>, mut dead: impl FnMut(&Flight) -> bool 
 }
 
 fn is_up(pair: &Pair) -> bool {
-    pair.a.state() == Some(AssociationState::Established) && pair.b.state() == Some(AssociationState::Established)
+    pair.a.state() == Some(AssociationState::Established)
+        && pair.b.state() == Some(AssociationState::Established)
 }
 
 /// Returns what was sent with this chunk.
@@ -35,9 +36,8 @@ fn sent(pair: &Pair, from: Side, chunk_type: u8) -> Vec<Flight> {
 #[test]
 fn a_network_that_leads_nowhere_costs_a_quarter_of_a_second() {
     for config in [Config::mobile(), psk()] {
-        let mut pair = begin(config, vec![b_ip(0)], |flight| {
-            [flight.at.local, flight.at.remote].contains(&a_ip(0))
-        });
+        let mut pair =
+            begin(config, vec![b_ip(0)], |flight| [flight.at.local, flight.at.remote].contains(&a_ip(0)));
         let began = pair.now;
         assert!(pair.run_until(Span::from_secs(5), |pair| is_up(pair)));
         let took = pair.now.since(began);

@@ -64,7 +64,8 @@ impl World {
             let more = self.pair.step(end);
             let now = self.pair.host(from.other()).received.len();
             if now > before {
-                (gap, last, arrived) = (gap.max(self.pair.now.since(last)), self.pair.now, arrived + now - before);
+                (gap, last, arrived) =
+                    (gap.max(self.pair.now.since(last)), self.pair.now, arrived + now - before);
             }
             if !more {
                 return gap.max(self.pair.now.since(last));
@@ -207,10 +208,9 @@ fn an_address_that_passes_packets_on_attracts_no_data() {
     let began = world.pair.now;
     world.pair.transfer(Side::B, 2000, 1000, Span::from_secs(20));
     let log = world.pair.log.as_ref().unwrap().iter();
-    let (there, all) = log.filter(|f| f.sent >= began && f.from == Side::B && f.bytes.len() > 500).fold(
-        (0, 0),
-        |(there, all), flight| (there + usize::from(flight.at.remote == relay), all + 1),
-    );
+    let (there, all) = log
+        .filter(|f| f.sent >= began && f.from == Side::B && f.bytes.len() > 500)
+        .fold((0, 0), |(there, all), flight| (there + usize::from(flight.at.remote == relay), all + 1));
     assert!(there * 10 < all, "{there} of {all} packets of data went to the relay");
     assert!(world.is_up());
 }
@@ -249,5 +249,4 @@ fn a_receiver_asks_once_when_data_stops() {
         world.pair.log.as_ref().unwrap().iter().filter(|f| f.sent > began && f.from == from).count()
     };
     assert!((1..=3).contains(&sent(&world, Side::A)), "{}", sent(&world, Side::A));
-
 }

@@ -264,6 +264,17 @@ impl Host {
             && self.streams.asked.is_empty()
     }
 
+    /// Describes what [`is_quiet`](Self::is_quiet) waits for, besides the send buffer.
+    pub(crate) fn unfinished(&self) -> String {
+        let first = self.backlog.front().map(|message| (message.stream, message.data.len()));
+        let addresses = self.counts.address_requests - self.counts.address_answers;
+        format!(
+            "backlog {} {first:?} addresses {addresses} asked {:?}",
+            self.backlog.len(),
+            self.streams.asked
+        )
+    }
+
     /// Counts requests that cannot be answered. A request that can only leave from a dead address waits until
     /// that address recovers or other data needs it.
     fn stranded(&self) -> u32 {
@@ -344,9 +355,7 @@ impl Host {
 
     pub(crate) fn set_pace(&mut self, now: Time, pace: Pace) {
         let held = self.held.take();
-        if self.ended.is_none()
-            && let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main))
-        {
+        if let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) {
             held.into_iter().for_each(|stream| association.leave_stream(stream));
             if let Pace::AllBut { stream } = pace {
                 self.held = association.claim_stream(stream).then_some(stream);

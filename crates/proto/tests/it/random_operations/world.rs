@@ -264,7 +264,7 @@ impl World {
             let ended = host.ended.as_ref().map(|(_, event)| event);
             let buffered = host.association().map(Association::buffered);
             text += &format!("\n  {side:?}: state {:?} ended {ended:?} buffered {buffered:?}", host.state());
-            text += &format!(" timer {:?} ghosts {}", host.timer(), host.has_ghosts());
+            text += &format!(" timer {:?} ghosts {} {}", host.timer(), host.has_ghosts(), host.unfinished());
             for path in host.paths() {
                 text += &format!(
                     "\n    {} {} {} primary {} cwnd {} flight {} rto {} errors {}",
