@@ -45,7 +45,7 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// Under protection, between two ends of this crate, a stream that is not read stops only its own writer,
 /// after at most a thirty-second of the receive buffer (`Config::receive_buffer`) if nobody has read from it,
-/// or half of it. The others go on ([`Agreed::stream_credit`](crate::Agreed)).
+/// or after all of it. The others go on ([`Agreed::stream_credit`](crate::Agreed)).
 ///
 /// In clear, and with other stacks, SCTP has one receive window for all streams. A stream that is not read
 /// then stops the others when the receive buffer is full of it, which

@@ -29,11 +29,6 @@ pub(crate) fn first_limit(buffer: u64) -> u64 {
     buffer / 32
 }
 
-/// Returns how much may wait for readers that have not shown themselves: seven eighths of the receive buffer.
-pub(crate) fn most_unread(buffer: u64) -> u64 {
-    buffer - buffer / 8
-}
-
 /// Returns how much of a stream's first bytes, up to its [`first_limit`], are among the next `charge` behind
 /// `used`.
 pub(crate) fn first_part(first_limit: u64, used: u64, charge: u64) -> u64 {

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use msctp_wire::{Item, List, PacketBuilder, StreamCredit, StreamLimit};
 use smallvec::SmallVec;
 
-use crate::credit::{first_limit, first_part, most_unread};
+use super::window::LIMITED;
+use crate::credit::{first_limit, first_part};
 
 /// Most limits in a chunk, so that room for the SACK is left in its packet.
 const MOST_LIMITS: usize = 16;
@@ -42,8 +43,9 @@ impl Flow {
 #[derive(Debug)]
 pub(super) struct ReceiveCredit {
     flows: BTreeMap<u16, Flow>,
-    /// Bytes that readers could take now, of all streams.
+    /// Bytes that readers could take now: of streams whose readers have taken something, and of the others.
     unread: u64,
+    unread_firsts: u64,
     /// Most that the peer may send on a stream without a limit.
     first_limit: u64,
     /// What has arrived of the first bytes of all streams, up to this limit, and their announced limit.
@@ -54,7 +56,9 @@ pub(super) struct ReceiveCredit {
     due: Vec<u16>,
     /// Streams that the peer asked for, and of which the reader has taken nothing since.
     asked: BTreeSet<u16>,
-    /// A round ends when a receive buffer was granted.
+    /// Unread bytes when it was last seen whether there is room for them.
+    asked_at: u64,
+    /// A round ends when half of what is left was granted.
     round: u32,
     granted: u64,
     /// Streams whose limits were raised in this round, and in the last.
@@ -67,12 +71,14 @@ impl ReceiveCredit {
         Self {
             flows: BTreeMap::new(),
             unread: 0,
+            unread_firsts: 0,
             first_limit: first_limit(buffer),
             first: 0,
-            firsts_limit: most_unread(buffer),
+            firsts_limit: buffer,
             is_due: false,
             due: Vec::new(),
             asked: BTreeSet::new(),
+            asked_at: 0,
             // That of a new flow is neither this one nor the last.
             round: 2,
             granted: 0,
@@ -94,51 +100,75 @@ impl ReceiveCredit {
         let flow = self.flows.entry(stream).or_default();
         debug_assert!(flow.passed >= charge, "{flow:?} less {charge}");
         flow.passed = flow.passed.saturating_sub(charge);
-        self.unread += charge;
+        *(if flow.is_read { &mut self.unread } else { &mut self.unread_firsts }) += charge;
     }
 
     /// Records that a message was read, or discarded for its reader.
     pub(super) fn on_read(&mut self, stream: u16, charge: u64) {
+        self.on_reader(stream);
         let flow = self.flows.entry(stream).or_default();
         flow.passed += charge;
-        flow.is_read = true;
         debug_assert!(self.unread >= charge);
         self.unread = self.unread.saturating_sub(charge);
     }
 
-    /// Records that the reader is gone: what arrives is discarded, which is as good as read.
-    pub(super) fn on_release(&mut self, stream: u16) {
-        self.flows.entry(stream).or_default().is_read = true;
+    /// Records that a stream's reader has shown itself. One that is gone has: what arrives is discarded, which
+    /// is as good as read.
+    pub(super) fn on_reader(&mut self, stream: u16) {
+        let flow = self.flows.entry(stream).or_default();
+        if !core::mem::replace(&mut flow.is_read, true) {
+            let waiting = flow.received - flow.passed;
+            self.unread_firsts = self.unread_firsts.saturating_sub(waiting);
+            self.unread += waiting;
+        }
     }
 
-    /// Returns how much a stream may have in flight and unread, in a receive buffer of `size` bytes: the free
-    /// part, shared by the streams in use and one more.
+    /// Returns the bytes that readers could take now.
+    pub(super) fn unread(&self) -> u64 {
+        self.unread + self.unread_firsts
+    }
+
+    /// Returns how much a stream may have in flight and unread, with a receive buffer of `size` bytes: what is
+    /// left of twice the buffer, shared by the streams in use and one more.
+    ///
+    /// Streams that came first have more, and if all of them stop to be read, nothing is left of it. There is
+    /// as much again for the others, in smaller shares.
     fn window(&self, flow: &Flow, size: u64) -> u64 {
         let is_counted = self.round.wrapping_sub(flow.round) <= 1;
         let active = self.active.max(self.active_before) + u64::from(!is_counted);
-        size.saturating_sub(self.unread) / (active.max(1) + 1)
+        let parts = active.max(1) + 1;
+        let least = self.left(size) / (2 * parts);
+        ((2 * size).saturating_sub(self.unread) / parts).max(least.min(size / 8))
+    }
+
+    /// Returns how much more may wait for readers without taking of the window.
+    fn left(&self, size: u64) -> u64 {
+        (LIMITED * size).saturating_sub(self.unread)
     }
 
     /// Returns whether a limit is to be announced that was not before this change of the stream.
     pub(super) fn check(&mut self, stream: u16, size: u64) -> bool {
-        let mut news = self.check_firsts(size);
+        let mut news = self.check_firsts(size) | self.check_asked(size);
         let Some(flow) = self.flows.get(&stream) else { return news };
-        if flow.is_read && !flow.is_due {
+        if flow.is_read {
             // A short use of a stream needs no limit, unless little is left for those without.
-            let is_used = flow.limit > 0 || flow.passed >= self.first_limit / 4 || self.unread >= size / 2;
+            let is_used = flow.limit > 0
+                || flow.passed >= self.first_limit / 4
+                || self.unread_firsts >= size / 2
+                || self.asked.contains(&stream);
             let window = self.window(flow, size);
-            if is_used && flow.passed + window >= flow.held() + (window / 4).max(1) {
-                self.asked.remove(&stream);
+            let more = (flow.passed + window).saturating_sub(flow.held());
+            if is_used && more >= (window / 32).max(1) {
                 self.set_due(stream);
-                news = true;
             }
+            news |= is_used && more >= (window / 4).max(1);
         }
         news
     }
 
     /// Returns the limit of the first bytes of all streams that could be announced.
     fn next_firsts_limit(&self, size: u64) -> u64 {
-        (self.first + most_unread(size).saturating_sub(self.unread)).max(self.firsts_limit)
+        (self.first + size.saturating_sub(self.unread_firsts)).max(self.firsts_limit)
     }
 
     /// Checks the limit of the first bytes of all streams. A small change is not announced.
@@ -147,8 +177,17 @@ impl ReceiveCredit {
             return false;
         }
         self.is_due = true;
-        // There may have been no room for their limits when the peer asked.
-        core::mem::take(&mut self.asked).into_iter().for_each(|stream| self.set_due(stream));
+        true
+    }
+
+    /// Announces the limits of streams that the peer asked for, once more was read: there may have been no
+    /// room.
+    fn check_asked(&mut self, size: u64) -> bool {
+        if self.asked.is_empty() || self.unread + size / 32 > self.asked_at {
+            return false;
+        }
+        self.asked_at = self.unread;
+        self.asked.clone().into_iter().for_each(|stream| self.set_due(stream));
         true
     }
 
@@ -165,6 +204,7 @@ impl ReceiveCredit {
         self.is_due = true;
         if self.flows.contains_key(&stream) {
             self.asked.insert(stream);
+            self.asked_at = self.asked_at.max(self.unread);
             self.set_due(stream);
         }
     }
@@ -187,18 +227,20 @@ impl ReceiveCredit {
     fn raise(&mut self, stream: u16, size: u64) -> Option<StreamLimit> {
         let flow = self.flows.get(&stream)?;
         let (held, reachable) = (flow.held(), flow.passed + self.window(flow, size));
+        let round_ends = self.left(size) / 2;
         let flow = self.flows.get_mut(&stream)?;
         flow.is_due = false;
         // Or the peer asks, and nothing waits for the reader: what came was abandoned, or waits for an earlier
         // chunk.
         if (flow.is_read || flow.passed == flow.received) && reachable > held {
             flow.limit = reachable;
+            self.asked.remove(&stream);
             if flow.round != self.round {
                 flow.round = self.round;
                 self.active += 1;
             }
             self.granted += reachable - held;
-            if self.granted >= size {
+            if self.granted >= round_ends {
                 self.round = self.round.wrapping_add(1);
                 (self.active_before, self.active, self.granted) = (self.active, 0, 0);
             }
@@ -252,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_read_gets_half_of_the_buffer_and_one_that_is_not_no_limit() {
+    fn a_stream_that_is_read_gets_the_buffer_and_one_that_is_not_no_limit() {
         let mut credit = ReceiveCredit::new(SIZE);
         for _ in 0..8 {
             arrive(&mut credit, 1, 10_000);
@@ -261,7 +303,7 @@ mod tests {
             arrive(&mut credit, 2, 10_000);
         }
         let (_, limits) = announce(&mut credit);
-        assert_eq!(limits, [(1, 80_000 + (SIZE - 80_000) / 2)]);
+        assert_eq!(limits, [(1, 80_000 + SIZE)]);
         assert_eq!(credit.flows[&2].limit, 0);
     }
 
@@ -293,27 +335,26 @@ mod tests {
                 announce(&mut credit);
             }
             let at_once: u64 = credit.flows.values().map(|flow| flow.held() - flow.passed).sum();
-            let least = SIZE / 2 - SIZE / 8;
-            assert!((least..SIZE).contains(&at_once), "{streams} streams: {at_once}");
+            assert!((SIZE / 4 * 3..2 * SIZE).contains(&at_once), "{streams} streams: {at_once}");
         }
     }
 
     #[test]
-    fn the_first_bytes_of_all_streams_together_leave_an_eighth_of_the_buffer() {
+    fn the_first_bytes_of_all_streams_together_have_a_limit() {
         let mut credit = ReceiveCredit::new(SIZE);
         for stream in 0..28 {
             arrive(&mut credit, stream, SIZE / 32);
         }
-        assert_eq!((credit.first, announce(&mut credit)), (SIZE / 8 * 7, (SIZE / 8 * 7, vec![])));
+        assert_eq!((credit.first, announce(&mut credit)), (SIZE / 8 * 7, (SIZE, vec![])));
         credit.on_blocked(3);
         assert!(credit.is_due());
-        assert_eq!(announce(&mut credit), (SIZE / 8 * 7, vec![]), "nobody has read of it");
+        assert_eq!(announce(&mut credit), (SIZE, vec![]), "nobody has read of it");
         for stream in 4..14 {
             credit.on_read(stream, SIZE / 32);
             credit.check(stream, SIZE);
         }
         let (firsts, limits) = announce(&mut credit);
-        assert_eq!(firsts, SIZE / 8 * 7 + SIZE / 32 * 10);
+        assert_eq!(firsts, SIZE + SIZE / 32 * 10);
         assert!(limits.iter().all(|(stream, _)| *stream >= 4), "{limits:?}");
     }
 
@@ -325,7 +366,7 @@ mod tests {
         arrive(&mut credit, 2, 256);
         credit.on_read(2, 256);
         assert!(credit.check(2, SIZE));
-        assert_eq!(announce(&mut credit).1, [(2, 256 + SIZE / 16)]);
+        assert_eq!(announce(&mut credit).1, [(2, 256 + SIZE)]);
     }
 
     #[test]
@@ -346,10 +387,11 @@ mod tests {
         arrive(&mut credit, 1, SIZE / 8);
         credit.on_read(1, SIZE / 8);
         announce(&mut credit);
-        arrive(&mut credit, 2, SIZE);
+        credit.on_reader(2);
+        arrive(&mut credit, 2, 4 * SIZE);
         credit.on_blocked(1);
         assert_eq!(announce(&mut credit).1, []);
-        credit.on_read(2, SIZE);
+        credit.on_read(2, 4 * SIZE);
         assert!(credit.check(2, SIZE));
         let (_, limits) = announce(&mut credit);
         assert!(limits.iter().any(|(stream, limit)| *stream == 1 && *limit > SIZE / 2), "{limits:?}");

@@ -283,13 +283,18 @@ impl Inbound {
     /// until it is delivered in parts.
     #[inline]
     fn stretch_window(&mut self) {
-        self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
+        self.window.stretch(!self.awaits_reader() && !self.map.has_gap());
+    }
+
+    /// Returns whether reading makes room: what waits for readers takes of the window, and there is some.
+    fn awaits_reader(&self) -> bool {
+        self.ordering.is_readable() && !self.ordering.ready.has_credit()
     }
 
     /// Returns whether an incomplete message must be delivered in parts, because too much is held.
     fn must_deliver_parts(&self, place: Place) -> bool {
         let limit = if self.map.has_gap() { GAP_LIMIT } else { STRETCH };
-        place == Place::Next && self.window.holds_buffers(limit) && !self.ordering.is_readable()
+        place == Place::Next && self.window.holds_buffers(limit) && !self.awaits_reader()
     }
 
     fn record(&mut self, tsn: LongTsn, place: Place) {
@@ -437,10 +442,11 @@ impl Inbound {
     #[inline(never)]
     fn check_limits(&mut self, stream: u16) {
         let size = self.window.size();
-        if let Some(credit) = self.ordering.ready.credit_mut()
-            && credit.check(stream, size)
-        {
-            self.clock.hasten();
+        if let Some(credit) = self.ordering.ready.credit_mut() {
+            if credit.check(stream, size) {
+                self.clock.hasten();
+            }
+            self.window.set_limited(credit.unread());
         }
     }
 
@@ -616,7 +622,7 @@ impl Inbound {
 
     /// Returns whether all received data has been read, and no message is incomplete.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.map.has_gap() && self.window.charge() == 0 && self.reassembly.is_empty()
+        !self.map.has_gap() && self.window.held() == 0 && self.reassembly.is_empty()
     }
 
     /// Requests another SACK, because earlier ones may have gone to a place where the peer is not.
@@ -715,7 +721,7 @@ impl Inbound {
     /// Returns the bytes that this end holds for the peer: user data, its overhead, and the state of streams.
     #[inline]
     pub(crate) fn memory(&self) -> u64 {
-        self.window.charge() + self.other_memory()
+        self.window.held() + self.other_memory()
     }
 
     /// Returns the bytes of memory beside user data, which are never freed.

@@ -464,7 +464,7 @@ impl Ready {
             }
         }
         if let Some(credit) = &mut apart.credit {
-            credit.on_release(stream);
+            credit.on_reader(stream);
         }
         reader.gone = true;
         let ended = reader.ended;

@@ -11,7 +11,7 @@ impl Inbound {
     /// Asserts that the memory charged equals the memory held. The cost is linear in the data held.
     pub(crate) fn assert_consistent(&self) {
         let (ordering, reassembly) = (self.ordering.held(self.streams), self.reassembly.held());
-        assert_eq!(self.window.held(), (ordering.0 + reassembly.0, ordering.1 + reassembly.1));
+        assert_eq!(self.window.counts(), (ordering.0 + reassembly.0, ordering.1 + reassembly.1));
         assert!(self.unreported.duplicates.len() <= MAX_DUPLICATES);
     }
 }

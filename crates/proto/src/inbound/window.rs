@@ -2,6 +2,10 @@
 
 use crate::message::MIN_CHARGE;
 
+/// Multiple of the buffer that may wait for the readers of streams with limits, besides what takes of the
+/// window.
+pub(super) const LIMITED: u64 = 4;
+
 /// Multiple of the buffer that may be held for chunks that fill holes, and for one message.
 pub(super) const STRETCH: u64 = 2;
 
@@ -26,6 +30,8 @@ pub(super) struct ReceiveWindow {
     stretched_edge: u64,
     /// The association's share of `EndpointConfig::receive_memory`.
     share: u64,
+    /// Bytes that wait for readers, which limits of their streams bound.
+    limited: u64,
 }
 
 impl ReceiveWindow {
@@ -45,12 +51,25 @@ impl ReceiveWindow {
             stretched: false,
             stretched_edge: 0,
             share: u64::MAX,
+            limited: 0,
         }
     }
 
     /// Returns the bytes held, including the overhead of small chunks.
-    pub(super) fn charge(&self) -> u64 {
+    pub(super) fn held(&self) -> u64 {
         self.held_bytes.max(self.held_chunks * MIN_CHARGE)
+    }
+
+    /// Returns the bytes held that take of the window: not what waits for the readers of streams with limits,
+    /// up to [`LIMITED`], unless the endpoint is short of memory.
+    fn charge(&self) -> u64 {
+        let apart = if self.share == u64::MAX { self.limited.min(LIMITED * self.size) } else { 0 };
+        self.held().saturating_sub(apart)
+    }
+
+    /// Sets the bytes that wait for the readers of streams with limits.
+    pub(super) fn set_limited(&mut self, limited: u64) {
+        self.limited = limited;
     }
 
     /// Sets the association's share of the endpoint's memory. A share above the buffer has no effect.
@@ -68,7 +87,7 @@ impl ReceiveWindow {
     /// number of bytes held besides user data.
     #[inline]
     pub(super) fn is_squeezed(&self, more: u64) -> bool {
-        self.share != u64::MAX && self.charge() + more >= self.share
+        self.share != u64::MAX && self.held() + more >= self.share
     }
 
     /// Sets whether the window stretches. `stuck` means that no held data can be read before more arrives.
@@ -179,7 +198,7 @@ impl ReceiveWindow {
     }
 
     #[cfg(test)]
-    pub(super) fn held(&self) -> (u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64) {
         (self.held_bytes, self.held_chunks)
     }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::Outbound;
 use crate::addr::PathId;
-use crate::credit::{LEAST_BUFFER, charge, chunk_charge, first_limit, first_part, most_unread};
+use crate::credit::{LEAST_BUFFER, charge, chunk_charge, first_limit, first_part};
 use crate::path::Paths;
 
 /// Most streams in a question.
@@ -63,8 +63,8 @@ impl SendCredit {
         Self {
             flows: BTreeMap::new(),
             first_limit: first_limit(buffer),
-            firsts: Flow { used: 0, limit: most_unread(buffer) },
-            most: buffer / 2,
+            firsts: Flow { used: 0, limit: buffer },
+            most: buffer,
             wanted: BTreeSet::new(),
             ask_at: None,
             wait: Span::ZERO,
@@ -266,7 +266,7 @@ mod tests {
         assert!(credit.has_credit(1));
         credit.take(1, 5000);
         assert!(!credit.has_credit(1) && credit.has_credit(2));
-        announce(&mut credit, 28_000, 1, 7000);
+        announce(&mut credit, 32_000, 1, 7000);
         assert!(credit.has_credit(1));
         announce(&mut credit, 0, 1, 5000);
         assert!(credit.has_credit(1) && credit.has_credit(2), "a late one");
@@ -285,16 +285,16 @@ mod tests {
             unread += 1;
         }
         assert!(unread > 60, "{unread}");
-        announce(&mut credit, 28_000, 1, 6000);
+        announce(&mut credit, 32_000, 1, 6000);
         assert!(
             !credit.has_credit(unread) && credit.has_credit(1),
             "a stream with a limit of its own goes on"
         );
         credit.refund(2, 900);
-        assert!(credit.has_credit(unread) && credit.has_credit(2));
+        assert!(credit.has_credit(unread));
         credit.take(unread, 900);
         assert!(!credit.has_credit(unread + 1));
-        announce(&mut credit, 28_200, 1, 0);
+        announce(&mut credit, 32_200, 1, 0);
         assert!(credit.has_credit(unread + 1));
     }
 
@@ -306,22 +306,22 @@ mod tests {
             credit.take(1, 1 << 30);
             used += 1 << 30;
             assert!(!credit.has_credit(1));
-            announce(&mut credit, 28_000, 1, (used + 1) as u32);
+            announce(&mut credit, 32_000, 1, (used + 1) as u32);
             assert!(credit.has_credit(1));
         }
     }
 
     #[test]
-    fn refunds_leave_no_more_than_half_of_the_peers_buffer() {
+    fn refunds_leave_no_more_than_the_peers_buffer() {
         let mut credit = SendCredit::new(BUFFER);
         credit.take(1, 900);
-        announce(&mut credit, 28_000, 1, 17_000);
-        credit.take(1, 16_000);
+        announce(&mut credit, 32_000, 1, 33_000);
+        credit.take(1, 32_000);
         credit.refund(1, 900);
-        assert_eq!(credit.flows[&1].used, 16_000);
-        credit.refund(1, 16_000);
+        assert_eq!(credit.flows[&1].used, 32_000);
+        credit.refund(1, 32_000);
         assert_eq!(credit.flows[&1].used, 1000);
-        announce(&mut credit, 28_000, 1, 33_000);
+        announce(&mut credit, 32_000, 1, 65_000);
         credit.refund(1, 500);
         assert_eq!(credit.flows[&1].used, 1000, "a limit is not taken back");
     }
