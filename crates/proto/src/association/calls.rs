@@ -45,8 +45,10 @@ impl Association {
             return Err(SendError::NoKeys);
         }
         let result = self.outbound.enqueue_leaving(now, message, reserve, &mut self.paths);
-        // The timer of a question for a limit may have begun.
-        self.output.upkeep_due |= result.is_err() && self.credit_timeout().is_some();
+        if result.is_err() && self.outbound.credit_timeout().is_some() {
+            // The timer of a question for a limit may have begun.
+            self.output.upkeep_due = true;
+        }
         self.after_enqueue();
         result
     }

@@ -20,8 +20,8 @@ const FLOW_MEMORY: u64 = 64;
 struct Flow {
     /// What has arrived.
     received: u64,
-    /// What has arrived and does not wait for the reader: it was read, or waits for an earlier chunk.
-    passed: u64,
+    /// What waits for the reader.
+    unread: u64,
     /// The announced limit; 0 if there is none.
     limit: u64,
     /// The last round in which the limit was raised.
@@ -35,7 +35,12 @@ struct Flow {
 impl Flow {
     /// Returns what a limit must exceed to be announced.
     fn held(&self) -> u64 {
-        self.limit.max(self.passed)
+        self.limit.max(self.passed())
+    }
+
+    /// Returns what has arrived and does not wait for the reader: it was read, or waits for an earlier chunk.
+    fn passed(&self) -> u64 {
+        self.received.saturating_sub(self.unread)
     }
 }
 
@@ -92,14 +97,12 @@ impl ReceiveCredit {
         let flow = self.flows.entry(stream).or_default();
         self.first += first_part(self.first_limit, flow.received, charge);
         flow.received += charge;
-        flow.passed += charge;
     }
 
-    /// Records that a message waits for its reader.
+    /// Records that a message waits for its reader. Its last chunk is recorded afterwards.
     pub(super) fn on_ready(&mut self, stream: u16, charge: u64) {
         let flow = self.flows.entry(stream).or_default();
-        debug_assert!(flow.passed >= charge, "{flow:?} less {charge}");
-        flow.passed = flow.passed.saturating_sub(charge);
+        flow.unread += charge;
         *(if flow.is_read { &mut self.unread } else { &mut self.unread_firsts }) += charge;
     }
 
@@ -107,19 +110,18 @@ impl ReceiveCredit {
     pub(super) fn on_read(&mut self, stream: u16, charge: u64) {
         self.on_reader(stream);
         let flow = self.flows.entry(stream).or_default();
-        flow.passed += charge;
-        debug_assert!(self.unread >= charge);
+        debug_assert!(flow.unread >= charge && self.unread >= charge);
+        flow.unread = flow.unread.saturating_sub(charge);
         self.unread = self.unread.saturating_sub(charge);
     }
 
-    /// Records that a stream's reader has shown itself. One that is gone has: what arrives is discarded, which
-    /// is as good as read.
+    /// Records that a stream's reader has shown itself. One that is gone has: what arrives is discarded,
+    /// which is as good as read.
     pub(super) fn on_reader(&mut self, stream: u16) {
         let flow = self.flows.entry(stream).or_default();
         if !core::mem::replace(&mut flow.is_read, true) {
-            let waiting = flow.received - flow.passed;
-            self.unread_firsts = self.unread_firsts.saturating_sub(waiting);
-            self.unread += waiting;
+            self.unread_firsts = self.unread_firsts.saturating_sub(flow.unread);
+            self.unread += flow.unread;
         }
     }
 
@@ -128,8 +130,8 @@ impl ReceiveCredit {
         self.unread + self.unread_firsts
     }
 
-    /// Returns how much a stream may have in flight and unread, with a receive buffer of `size` bytes: what is
-    /// left of twice the buffer, shared by the streams in use and one more.
+    /// Returns how much a stream may have in flight and unread, with a receive buffer of `size` bytes: what
+    /// is left of twice the buffer, shared by the streams in use and one more.
     ///
     /// Streams that came first have more, and if all of them stop to be read, nothing is left of it. There is
     /// as much again for the others, in smaller shares.
@@ -153,11 +155,11 @@ impl ReceiveCredit {
         if flow.is_read {
             // A short use of a stream needs no limit, unless little is left for those without.
             let is_used = flow.limit > 0
-                || flow.passed >= self.first_limit / 4
+                || flow.passed() >= self.first_limit / 4
                 || self.unread_firsts >= size / 2
                 || self.asked.contains(&stream);
             let window = self.window(flow, size);
-            let more = (flow.passed + window).saturating_sub(flow.held());
+            let more = (flow.passed() + window).saturating_sub(flow.held());
             if is_used && more >= (window / 32).max(1) {
                 self.set_due(stream);
             }
@@ -226,13 +228,13 @@ impl ReceiveCredit {
     /// Raises a stream's limit to what there is room for, and returns it; `None` if it has none.
     fn raise(&mut self, stream: u16, size: u64) -> Option<StreamLimit> {
         let flow = self.flows.get(&stream)?;
-        let (held, reachable) = (flow.held(), flow.passed + self.window(flow, size));
+        let (held, reachable) = (flow.held(), flow.passed() + self.window(flow, size));
         let round_ends = self.left(size) / 2;
         let flow = self.flows.get_mut(&stream)?;
         flow.is_due = false;
-        // Or the peer asks, and nothing waits for the reader: what came was abandoned, or waits for an earlier
-        // chunk.
-        if (flow.is_read || flow.passed == flow.received) && reachable > held {
+        // Or the peer asks, and nothing waits for the reader: what came was abandoned, or waits for an
+        // earlier chunk.
+        if (flow.is_read || flow.unread == 0) && reachable > held {
             flow.limit = reachable;
             self.asked.remove(&stream);
             if flow.round != self.round {
@@ -334,7 +336,7 @@ mod tests {
                 credit.check(stream, SIZE);
                 announce(&mut credit);
             }
-            let at_once: u64 = credit.flows.values().map(|flow| flow.held() - flow.passed).sum();
+            let at_once: u64 = credit.flows.values().map(|flow| flow.held() - flow.passed()).sum();
             assert!((SIZE / 4 * 3..2 * SIZE).contains(&at_once), "{streams} streams: {at_once}");
         }
     }

@@ -126,6 +126,8 @@ pub(crate) struct Inbound {
     interleaving: bool,
     /// True if the last window was small because of unread data.
     is_full: bool,
+    /// The receive buffer that the limits of streams share; 0 without limits.
+    credit_buffer: u32,
     unreported: Rare<Unreported>,
 }
 
@@ -145,6 +147,7 @@ impl Inbound {
             all_was_read: false,
             interleaving: false,
             is_full: false,
+            credit_buffer: 0,
             unreported: Rare::default(),
         }
     }
@@ -215,8 +218,11 @@ impl Inbound {
                 Received::InvalidStream(StreamId::new(data.stream))
             }
             Place::Next | Place::Ahead(_) => {
-                self.take(tsn, place, data)?;
-                self.check_credit(data.stream);
+                if self.credit_buffer > 0 {
+                    self.take_counted(tsn, place, data)?;
+                } else {
+                    self.take(tsn, place, data)?;
+                }
                 Received::New
             }
         };
@@ -286,9 +292,9 @@ impl Inbound {
         self.window.stretch(!self.awaits_reader() && !self.map.has_gap());
     }
 
-    /// Returns whether reading makes room: what waits for readers takes of the window, and there is some.
+    /// Returns whether reading makes room: unread bytes take of the window, and there are some.
     fn awaits_reader(&self) -> bool {
-        self.ordering.is_readable() && !self.ordering.ready.has_credit()
+        self.ordering.is_readable() && self.credit_buffer == 0
     }
 
     /// Returns whether an incomplete message must be delivered in parts, because too much is held.
@@ -323,11 +329,6 @@ impl Inbound {
         }
         self.record(tsn, place);
         self.window.hold(data.payload.len());
-        if self.ordering.ready.has_credit()
-            && let Some(credit) = self.ordering.ready.credit_mut()
-        {
-            credit.on_arrival(data.stream, chunk_charge(data.payload.len(), whole));
-        }
         let (last, arrived) = if whole {
             let payload = match place {
                 // It can be read at once (`complete` below).
@@ -427,18 +428,30 @@ impl Inbound {
     /// chunk. `buffer`: the receive buffer that the peer knows from INIT or INIT ACK.
     pub(crate) fn use_credit(&mut self, buffer: u32) {
         if buffer >= LEAST_BUFFER {
-            self.ordering.ready.use_credit(u64::from(buffer));
+            self.credit_buffer = buffer;
         }
+    }
+
+    /// Keeps a chunk like [`take`](Self::take), and counts it for the limits of streams.
+    #[inline(never)]
+    fn take_counted(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
+        self.ordering.ready.begin_credit(self.credit_buffer);
+        self.take(tsn, place, data)?;
+        let credit = self.ordering.ready.begin_credit(self.credit_buffer);
+        credit.on_arrival(data.stream, chunk_charge(data.payload.len(), data.is_whole()));
+        self.check_limits(data.stream);
+        Ok(())
     }
 
     /// Requests a SACK with the limit of a stream if it changes enough.
     #[inline]
     fn check_credit(&mut self, stream: u16) {
-        if self.ordering.ready.has_credit() {
+        if self.credit_buffer > 0 {
             self.check_limits(stream);
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn check_limits(&mut self, stream: u16) {
         let size = self.window.size();

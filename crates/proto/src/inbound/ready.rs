@@ -200,6 +200,7 @@ impl Ready {
     }
 
     /// Puts a message into its reader's queue.
+    #[inline(never)]
     fn sort(&mut self, arrived: Arrived) {
         let (apart, stream) = (&mut *self.apart, arrived.message.stream);
         if let Some(keys) = &mut apart.keys
@@ -210,10 +211,11 @@ impl Ready {
         let charge = arrived.charge();
         let item = StreamItem::Message(arrived);
         let reader = apart.of.get_mut(&stream).filter(|reader| !reader.ended);
-        if let Some(credit) = &mut apart.credit
-            && reader.as_ref().is_none_or(|reader| !reader.gone)
-        {
-            credit.on_ready(stream, charge);
+        if let Some(credit) = &mut apart.credit {
+            match &reader {
+                Some(reader) if reader.gone => credit.on_reader(stream),
+                _ => credit.on_ready(stream, charge),
+            }
         }
         match reader {
             Some(reader) if reader.gone => apart.discarded.add(&item),
@@ -236,15 +238,11 @@ impl Ready {
         self.apart.keys.get_or_insert_default();
     }
 
-    /// Counts for the limits of streams from now on. `buffer`: the size of the receive buffer.
-    pub(super) fn use_credit(&mut self, buffer: u64) {
-        self.apart.credit = Some(Box::new(ReceiveCredit::new(buffer)));
-    }
-
-    /// Returns whether streams have limits.
-    #[inline]
-    pub(super) fn has_credit(&self) -> bool {
-        self.apart.is_touched() && self.apart.credit.is_some()
+    /// Returns the limits of streams, which begin with the first chunk. `buffer`: the size of the receive
+    /// buffer.
+    #[cold]
+    pub(super) fn begin_credit(&mut self, buffer: u32) -> &mut ReceiveCredit {
+        self.apart.credit.get_or_insert_with(|| Box::new(ReceiveCredit::new(u64::from(buffer))))
     }
 
     /// Returns the limits of streams.

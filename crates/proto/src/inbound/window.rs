@@ -32,6 +32,8 @@ pub(super) struct ReceiveWindow {
     share: u64,
     /// Bytes that wait for readers, which limits of their streams bound.
     limited: u64,
+    /// As much of them as takes nothing of the window.
+    apart: u64,
 }
 
 impl ReceiveWindow {
@@ -52,6 +54,7 @@ impl ReceiveWindow {
             stretched_edge: 0,
             share: u64::MAX,
             limited: 0,
+            apart: 0,
         }
     }
 
@@ -60,22 +63,25 @@ impl ReceiveWindow {
         self.held_bytes.max(self.held_chunks * MIN_CHARGE)
     }
 
-    /// Returns the bytes held that take of the window: not what waits for the readers of streams with limits,
-    /// up to [`LIMITED`], unless the endpoint is short of memory.
+    /// Returns the bytes held that take of the window: not the unread bytes of streams with limits, up to
+    /// [`LIMITED`], unless the endpoint is short of memory.
+    #[inline]
     fn charge(&self) -> u64 {
-        let apart = if self.share == u64::MAX { self.limited.min(LIMITED * self.size) } else { 0 };
-        self.held().saturating_sub(apart)
+        self.held().saturating_sub(self.apart)
     }
 
     /// Sets the bytes that wait for the readers of streams with limits.
     pub(super) fn set_limited(&mut self, limited: u64) {
         self.limited = limited;
+        self.apart = if self.share == u64::MAX { limited.min(LIMITED * self.size) } else { 0 };
     }
 
     /// Sets the association's share of the endpoint's memory. A share above the buffer has no effect.
     #[inline]
     pub(super) fn set_share(&mut self, share: u64) {
-        self.share = share;
+        if core::mem::replace(&mut self.share, share) != share {
+            self.set_limited(self.limited);
+        }
     }
 
     /// Returns the size of the buffer, or the association's share if that is smaller.

@@ -153,18 +153,30 @@ impl Outbound {
         if buffer < LEAST_BUFFER {
             return;
         }
-        let mut credit = SendCredit::new(u64::from(buffer));
-        self.queue.for_each_message(|stream, len| credit.take(stream, charge(len)));
-        for (_, chunk) in self.sent.iter() {
+        (self.credit_buffer, self.credit) = (buffer, None);
+        let mut before: Vec<(u16, u64)> = Vec::new();
+        self.queue.for_each_message(|stream, len| before.push((stream, charge(len))));
+        before.extend(self.sent.iter().map(|(_, chunk)| {
             let flags = chunk.piece.flags;
-            let len = chunk.piece.data.len();
-            credit.take(chunk.piece.stream, chunk_charge(len, flags.begin && flags.end));
-        }
-        self.credit = Some(Box::new(credit));
+            (chunk.piece.stream, chunk_charge(chunk.piece.data.len(), flags.begin && flags.end))
+        }));
+        before.into_iter().for_each(|(stream, charge)| self.begin_credit().take(stream, charge));
+    }
+
+    fn begin_credit(&mut self) -> &mut SendCredit {
+        let buffer = self.credit_buffer;
+        self.credit.get_or_insert_with(|| Box::new(SendCredit::new(u64::from(buffer))))
     }
 
     /// Returns whether the peer's limit for a stream is reached, so that it must read first.
+    #[inline]
     pub(crate) fn lacks_credit(&self, stream: u16) -> bool {
+        self.credit.is_some() && self.is_over_limit(stream)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_over_limit(&self, stream: u16) -> bool {
         self.credit.as_ref().is_some_and(|credit| !credit.has_credit(stream))
     }
 
@@ -181,9 +193,15 @@ impl Outbound {
     /// Counts a message that enters the send buffer.
     #[inline]
     pub(super) fn take_credit(&mut self, stream: u16, len: usize) {
-        if let Some(credit) = &mut self.credit {
-            credit.take(stream, charge(len as u64));
+        if self.credit_buffer > 0 {
+            self.count_sent(stream, len);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_sent(&mut self, stream: u16, len: usize) {
+        self.begin_credit().take(stream, charge(len as u64));
     }
 
     /// Returns the credit of data that the peer will not receive.

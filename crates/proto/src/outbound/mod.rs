@@ -103,7 +103,9 @@ pub(crate) struct Outbound {
     /// abandoned.
     peer_forwards: bool,
     partial: Rare<PartialStore>,
-    /// The peer's limits for each stream, if both ends agreed on them.
+    /// The peer's receive buffer, if both ends agreed on limits for each stream; otherwise 0.
+    credit_buffer: u32,
+    /// The limits, from the first message on.
     credit: Option<Box<SendCredit>>,
     forward: Rare<Forward>,
     send_buffer: u64,
@@ -163,6 +165,7 @@ impl Outbound {
             interleaving: false,
             peer_forwards: false,
             partial: Rare::default(),
+            credit_buffer: 0,
             credit: None,
             forward: Rare::default(),
             send_buffer: u64::from(config.send_buffer),

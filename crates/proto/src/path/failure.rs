@@ -22,11 +22,12 @@ const MOST_DOUBT: u8 = 6;
 /// Failures of a path to deliver data, between which answers to HEARTBEATs revived it.
 ///
 /// A network may pass nothing else: an observer decides, or a queue drops large packets. Each time that data
-/// finds the path dead, it takes twice as many answers until data may go there again, while another path works.
+/// finds the path dead, it takes twice as many answers until data may go there again, while another path
+/// works.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
-    /// Bytes acknowledged on the path at the last failure, modulo 2^32; `None` before the first.
-    acked: Option<u32>,
+    /// Bytes acknowledged on the path at the last failure, modulo 2^32; 0 before the first.
+    acked: u32,
     /// Failures since something was acknowledged, at most [`MOST_DOUBT`].
     failures: u8,
     /// Answers since the last failure.
@@ -36,7 +37,7 @@ pub(super) struct Doubt {
 impl Doubt {
     /// Records that data found the path dead. `acked`: bytes acknowledged there so far.
     fn on_failure(&mut self, acked: u64) {
-        let acked = Some(acked as u32);
+        let acked = acked as u32;
         let again = self.acked == acked;
         self.failures = if again { (self.failures + 1).min(MOST_DOUBT) } else { 0 };
         (self.acked, self.answers) = (acked, 0);
@@ -111,7 +112,7 @@ impl Paths {
         }
     }
 
-    /// Records an answer to a HEARTBEAT on a path that is not active. Returns whether the path becomes active.
+    /// Records an answer to a HEARTBEAT on a path that is not active. Returns whether it becomes active.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
     //= type=exception
     //= reason=a path that answers HEARTBEATs and delivers no data takes more than one answer while another

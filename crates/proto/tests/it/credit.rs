@@ -328,7 +328,7 @@ fn a_message_larger_than_the_limit_and_the_buffer_is_sent_and_parts_count_when_t
     traffic.finish();
 }
 
-/// What waits for a reader takes nothing of the window: a message that fills it is delivered in parts.
+/// Unread bytes take nothing of the window: a message that fills it is delivered in parts.
 #[test]
 fn a_message_larger_than_the_buffer_passes_a_stream_that_nobody_reads() {
     for interleaving in [false, true] {

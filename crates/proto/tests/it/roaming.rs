@@ -238,9 +238,9 @@ fn thousands_of_addresses_are_asked_seldom() {
     world.pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
 }
 
-/// Data that stops coming is asked after: a receiver may have moved without knowing it.
+/// When data stops, its receiver sends a HEARTBEAT: it may have moved without knowing it.
 #[test]
-fn a_receiver_asks_once_when_data_stops() {
+fn a_receiver_sends_a_heartbeat_when_data_stops() {
     let mut world = World::new(&psk(), false);
     world.pair.transfer(Side::B, 100, 1000, Span::from_secs(5));
     let began: Time = world.pair.now;

@@ -264,7 +264,8 @@ fn known_limit_an_observer_gives_a_wildcard_its_own_address() {
 }
 
 /// No key protects a source address either while the association begins: an observer that overtakes the INIT
-/// with a copy from an address of its own, and passes the answer on, is on the path while it passes packets on.
+/// with a copy from an address of its own, and passes the answer on, is on the path while it passes packets
+/// on.
 #[test]
 fn known_limit_an_observer_that_overtakes_the_init_is_on_the_path() {
     let observer = core::net::IpAddr::from([10, 9, 0, 9]);
