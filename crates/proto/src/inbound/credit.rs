@@ -20,7 +20,7 @@ const FLOW_MEMORY: u64 = 64;
 struct Flow {
     /// What has arrived.
     received: u64,
-    /// What waits for the reader.
+    /// Bytes that the reader could take now.
     unread: u64,
     /// The announced limit; 0 if there is none.
     limit: u64,

@@ -141,7 +141,7 @@ fn dead_addresses_make_room_for_new_ones() {
 fn nothing_is_asked_or_added_in_clear() {
     let keys = AuthConfig {
         policy: AuthPolicy::Required,
-        keys: vec![SharedKey { id: 1, secret: vec![7; 32].into() }],
+        keys: vec![SharedKey { id: 1, secret: vec![7; 32] }],
         ..AuthConfig::default()
     };
     for config in [Config::mobile(), Config { auth: keys, ..Config::mobile() }] {

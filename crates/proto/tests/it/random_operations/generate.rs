@@ -191,7 +191,8 @@ impl Writer {
             60..=66 => {
                 let ms = self.rng.between(1, 300) as u16;
                 // Without a draw: another one would change the sequence of every seed.
-                let none = if ms % 3 == 0 { Pace::Never } else { Pace::AllBut { stream: ms % 3 - 1 } };
+                let none =
+                    if ms.is_multiple_of(3) { Pace::Never } else { Pace::AllBut { stream: ms % 3 - 1 } };
                 let pace = self.rng.pick(&[Pace::AtOnce, Pace::AtOnce, none, Pace::OneEvery { ms }]);
                 self.ops.push(Op::Read { side, pace });
             }
