@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,8 +69,16 @@ struct Waiting {
     handle: Option<Handle>,
 }
 
-/// A packet that was longer than the interface allows: its association, its path, its length in bytes.
-type Refused = (Handle, PathAddr, usize);
+/// A packet that the system did not send: its association, its path, and why.
+type Refused = (Handle, PathAddr, Refusal);
+
+/// Why the system did not send a packet.
+enum Refusal {
+    /// It is longer than the interface allows: its bytes.
+    TooLong(usize),
+    /// There is no route to its destination.
+    NoRoute,
+}
 
 /// The task of a shard.
 #[derive(Debug)]
@@ -453,9 +462,12 @@ impl Driver {
         }
         let now = state.now();
         let done = flushed && state.closed;
-        refused.into_iter().fold(done, |any, (handle, at, len)| {
-            let association = state.core.association_mut(handle);
-            association.is_some_and(|association| association.packet_refused(now, at, len)) || any
+        refused.into_iter().fold(done, |any, (handle, at, refusal)| {
+            let Some(association) = state.core.association_mut(handle) else { return any };
+            any | match refusal {
+                Refusal::TooLong(len) => association.packet_refused(now, at, len),
+                Refusal::NoRoute => association.path_unreachable(now, at),
+            }
         })
     }
 
@@ -592,13 +604,21 @@ impl Line {
         handle: Option<Handle>,
         refused: &mut Vec<Refused>,
     ) -> Option<usize> {
-        let sent = self.socket.send(packets).ok()?;
-        if let (Some(len), Some(handle)) = (sent.too_long, handle) {
+        let sent = self.socket.send(packets);
+        let refusal = match &sent {
+            Ok(sent) => sent.too_long.map(Refusal::TooLong),
+            Err(error) => {
+                let no_route =
+                    matches!(error.kind(), ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable);
+                no_route.then_some(Refusal::NoRoute)
+            }
+        };
+        if let (Some(refusal), Some(handle)) = (refusal, handle) {
             let local = packets.from.unwrap_or_else(|| self.socket.local().ip());
             let at = PathAddr { local, remote: packets.to.ip() };
-            refused.push((handle, at, len));
+            refused.push((handle, at, refusal));
         }
-        Some(sent.bytes)
+        sent.ok().map(|sent| sent.bytes)
     }
 
     /// Retries the queued packets. Returns the number lost.

@@ -154,15 +154,18 @@ impl Association {
         }
     }
 
-    /// Records that packets do not leave on a path: there is no route, or the network said so. A set-up that
-    /// waits for an answer there goes on with the next path at once.
-    pub fn path_unreachable(&mut self, now: Time, path: PathId) {
-        if self.state == State::CookieWait && self.set_up.path == Some(path) && self.set_up.attempt.is_some()
-        {
-            self.set_up.attempt = Some(now);
-            self.attempt_timeout(now);
-            self.after_change(now);
+    /// Records that packets do not leave between these addresses: there is no route. A set-up that waits for
+    /// an answer there goes on with the next pair at once. Returns whether it does.
+    pub fn path_unreachable(&mut self, now: Time, at: PathAddr) -> bool {
+        let waits = self.set_up.attempt.is_some()
+            && self.path_of(at).is_some_and(|path| self.set_up.path == Some(path));
+        if self.state != State::CookieWait || !waits {
+            return false;
         }
+        self.set_up.attempt = Some(now);
+        self.attempt_timeout(now);
+        self.after_change(now);
+        true
     }
 
     /// Passes this end's INIT to `send`. With protection it is the one sent before, if there is one.

@@ -26,7 +26,7 @@ const MOST_DOUBT: u8 = 6;
 /// works.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
-    /// Bytes acknowledged on the path at the last failure, modulo 2^32; 0 before the first.
+    /// Bytes acknowledged on the path at the last failure, plus 1, modulo 2^32; 0 before the first.
     acked: u32,
     /// Failures since something was acknowledged, at most [`MOST_DOUBT`].
     failures: u8,
@@ -37,7 +37,7 @@ pub(super) struct Doubt {
 impl Doubt {
     /// Records that data found the path dead. `acked`: bytes acknowledged there so far.
     fn on_failure(&mut self, acked: u64) {
-        let acked = acked as u32;
+        let acked = (acked as u32).wrapping_add(1);
         let again = self.acked == acked;
         self.failures = if again { (self.failures + 1).min(MOST_DOUBT) } else { 0 };
         (self.acked, self.answers) = (acked, 0);

@@ -145,7 +145,7 @@ fn it_is_agreed_on_under_protection_only() {
             assert_eq!(pair.with(side, |end, _| end.agreed().unwrap().stream_credit), agreed);
         }
         let init = &pair.log.as_ref().unwrap()[0];
-        assert_eq!(init.bytes.contains(&0xbf) && init.bytes.contains(&0xbc), agreed);
+        assert_eq!(init.bytes.contains(&0xbd) && init.bytes.contains(&0xbc), agreed);
     }
 }
 

@@ -101,8 +101,9 @@ fn an_error_moves_the_race_on_at_once() {
         [flight.at.local, flight.at.remote].contains(&a_ip(0))
     });
     let began = pair.now;
-    let path = pair.path(Side::A, a_ip(0), b_ip(0));
-    pair.with(Side::A, |a, now| a.path_unreachable(now, path));
+    let at = PathAddr { local: a_ip(0), remote: b_ip(0) };
+    assert!(pair.with(Side::A, |a, now| a.path_unreachable(now, at)));
+    assert!(!pair.with(Side::A, |a, now| a.path_unreachable(now, at)), "once");
     assert!(pair.run_until(Span::from_secs(5), |pair| is_up(pair)));
     assert!(pair.now.since(began) <= Span::from_millis(80), "{}", pair.now.since(began));
 }

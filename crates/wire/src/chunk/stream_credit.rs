@@ -32,7 +32,7 @@ impl Item for StreamLimit {
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-/// |  Type = 0xbf  |  Chunk Flags  |      Length = 8 + 6 * N       |
+/// |  Type = 0xbd  |  Chunk Flags  |      Length = 8 + 6 * N       |
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// |                    Limit of all first bytes                   |
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -69,18 +69,18 @@ mod tests {
     fn bytes_of_the_layout() {
         let limits = [StreamLimit { stream: 3, limit: 0x0102_0304 }];
         let chunk = StreamCredit { firsts: 0x0002_0000, limits: List::from(&limits) };
-        let bytes = [0xbf, 0, 0, 14, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 0, 0];
+        let bytes = [0xbd, 0, 0, 14, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 0, 0];
         check(&bytes, Chunk::StreamCredit(chunk));
         let alone = StreamCredit { firsts: 7, limits: List::from(&[]) };
-        check(&[0xbf, 0, 0, 8, 0, 0, 0, 7], Chunk::StreamCredit(alone));
+        check(&[0xbd, 0, 0, 8, 0, 0, 0, 7], Chunk::StreamCredit(alone));
     }
 
     #[test]
     fn limits_must_be_whole() {
         let fault = |fault| ChunkError::Malformed { typ: ChunkType::STREAM_CREDIT, fault };
-        let half = malformed(&[0xbf, 0, 0, 12, 0, 0, 0, 7, 0, 1, 0, 0]);
+        let half = malformed(&[0xbd, 0, 0, 12, 0, 0, 0, 7, 0, 1, 0, 0]);
         assert_eq!(half, fault(Malformed::NotWhole { len: 4, unit: 6 }));
-        let short = malformed(&[0xbf, 0, 0, 6, 0, 0, 0, 0]);
+        let short = malformed(&[0xbd, 0, 0, 6, 0, 0, 0, 0]);
         assert_eq!(short, fault(Malformed::TooShort { len: 2, min: 4 }));
     }
 }

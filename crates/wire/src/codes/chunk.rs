@@ -56,7 +56,7 @@ code_field! {
     /// Private (docs/internals/stream-credit.md); a receiver that does not know it skips it without a report.
     STREAM_BLOCKED = 0xbc, "STREAM BLOCKED";
     /// Private (docs/internals/stream-credit.md); a receiver that does not know it skips it without a report.
-    STREAM_CREDIT = 0xbf, "STREAM CREDIT";
+    STREAM_CREDIT = 0xbd, "STREAM CREDIT";
 }
 
 impl ChunkType {
