@@ -406,8 +406,8 @@ impl Association {
         }
         if self.uses_credit() {
             self.inbound.use_credit(self.config.receive_buffer);
-            self.outbound.use_credit(a_rwnd);
         }
+        self.outbound.use_credit(if self.uses_credit() { a_rwnd } else { 0 });
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_ecn();
         self.begin_readdressing(initial_tsn);

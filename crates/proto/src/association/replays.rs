@@ -54,11 +54,16 @@ impl Association {
         if self.sack_target() != self.path_of(at) {
             self.output.replays.last = Some(now);
         }
-        let mut data = false;
+        let mut sack = false;
         for chunk in packet.chunks().flatten() {
             match &chunk {
                 Chunk::Data(_) | Chunk::IData(_) | Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) => {
-                    data = true;
+                    sack = true;
+                }
+                // The limits precede a SACK.
+                Chunk::StreamBlocked(blocked) => {
+                    self.on_stream_blocked(blocked);
+                    sack = true;
                 }
                 Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat, true),
                 Chunk::Asconf(request) => self.repeat_asconf_ack(at, request),
@@ -68,7 +73,7 @@ impl Association {
                 _ => {}
             }
         }
-        if data {
+        if sack {
             self.repeat_sack_on(at);
         }
     }

@@ -228,16 +228,24 @@ impl ReceiveCredit {
     /// Raises a stream's limit to what there is room for, and returns it; `None` if it has none.
     fn raise(&mut self, stream: u16, size: u64) -> Option<StreamLimit> {
         let flow = self.flows.get(&stream)?;
-        let (held, reachable) = (flow.held(), flow.passed() + self.window(flow, size));
+        let window = self.window(flow, size);
+        let granted = match flow.is_read {
+            true => window,
+            // The peer asks, and nothing waits for the reader: what came was abandoned, or is not complete.
+            // The reader has not shown itself: as much as a stream that begins now.
+            false if flow.unread == 0 => {
+                first_limit(self.next_firsts_limit(size).saturating_sub(self.first)).min(window)
+            }
+            false => 0,
+        };
+        let (held, reachable) = (flow.held(), flow.passed() + granted);
         let round_ends = self.left(size) / 2;
         let flow = self.flows.get_mut(&stream)?;
         flow.is_due = false;
-        // Or the peer asks, and nothing waits for the reader: what came was abandoned, or waits for an
-        // earlier chunk.
-        if (flow.is_read || flow.unread == 0) && reachable > held {
+        if reachable > held {
             flow.limit = reachable;
             self.asked.remove(&stream);
-            if flow.round != self.round {
+            if flow.is_read && flow.round != self.round {
                 flow.round = self.round;
                 self.active += 1;
             }

@@ -147,9 +147,11 @@ impl SendCredit {
 }
 
 impl Outbound {
-    /// Limits what is sent on each stream from now on: both ends agreed on it. Must be called before anything
-    /// is sent. `buffer`: the peer's receive buffer.
+    /// Limits what is sent on each stream from now on, if both ends agreed on it. Must be called before
+    /// anything is sent. `buffer`: the peer's receive buffer, or 0 without limits. Limits of an earlier
+    /// attempt at the set-up are forgotten: nobody would raise them.
     pub(crate) fn use_credit(&mut self, buffer: u32) {
+        self.credit = None;
         if buffer < LEAST_BUFFER {
             return;
         }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::{
-    Config, Event, KeyManagement, OutMessage, Protection, Reliability, SendError, StreamItem, StreamRequest,
+    AssociationState, Config, Event, KeyManagement, LocalAddrs, OutMessage, Protection, Reliability,
+    SendError, StreamItem, StreamRequest,
 };
 use msctp_units::{Rate, Span};
-use support::{Fate, Flight, Pair, Side, message};
+use msctp_wire::{Cause, Causes, Error};
+use support::{Fate, Flight, PORT_B, Pair, Side, a_ip, b_ip, chunk, message, packet};
 
 const BUFFER: u64 = 1 << 20;
 const RATE: u64 = 20_000_000;
@@ -446,4 +448,27 @@ fn added_streams_have_the_initial_limit() {
     let first = BUFFER / 32;
     assert!((first..first + 1000).contains(&traffic.sent[&12]), "{:?}", traffic.sent);
     traffic.finish();
+}
+
+/// An observer says that the cookie is stale, and a server with a small buffer, where streams have no limits,
+/// answers the next INIT: those of the first answer are forgotten.
+#[test]
+fn limits_of_an_attempt_that_failed_are_forgotten() {
+    let (large, small) = (protected(), Config { receive_buffer: 32 << 10, ..protected() });
+    let mut pair = Pair::new(large.clone(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.drop_if(|flight| flight.has(chunk::COOKIE_ECHO));
+    pair.connect(large, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_millis(50));
+    assert_eq!(pair.a.state(), Some(AssociationState::CookieEchoed));
+    assert!(pair.b.endpoint.stop_listening(PORT_B));
+    let local = LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
+    pair.b.endpoint.listen(local, small).unwrap();
+    pair.pass_all();
+    let causes = [Cause::StaleCookie(1)];
+    let stale = packet(Side::A, pair.tag_of(Side::A), &[&Error { causes: Causes::from(&causes) }]);
+    pair.inject(Side::A, Pair::at(Side::A), &stale);
+    pair.run_for(Span::from_secs(1));
+    assert_eq!(pair.a.state(), Some(AssociationState::Established));
+    pair.transfer(Side::A, 500, 1000, Span::from_secs(60));
 }
