@@ -255,7 +255,10 @@ impl Association {
         //= reason=a protected ABORT comes from the peer with this association, and answers no stray packet:
         //= reason=an observer that delivers a copy to the address being deleted must not use it up
         //# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
-        if self.must_ignore_abort(at) && !(authenticated && self.is_enforced()) {
+        // As little does one to an address that the association does not have: it answers an INIT that left
+        // from there, and that another answer overtook.
+        let is_stray = self.must_ignore_abort(at) || !self.paths.has_local(&at.local);
+        if is_stray && !(authenticated && self.is_enforced()) {
             self.faults.unexpected_chunks += 1;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
         //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet

@@ -657,8 +657,7 @@ impl Association {
         }
         if !colliding && !self.accepts_restart(offer.protection.as_ref()) {
             let causes = [Cause::UserInitiatedAbort(b"restarts are not accepted here")];
-            let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
-            self.control.push_clear(at, offer.tag, &abort);
+            self.refuse_restart(at, offer.tag, &causes);
             return;
         }
         let tags = self.answer_tags(colliding);
@@ -761,9 +760,19 @@ impl Association {
         //# the endpoint MUST respond with an ABORT chunk, copying the 'Initiate Tag' of the unexpected INIT
         //# chunk
         let list = address_params(&new);
-        let causes = [Cause::RestartWithNewAddresses(&list)];
-        let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
-        self.control.push_clear(at, offer.tag, &abort);
+        self.refuse_restart(at, offer.tag, &[Cause::RestartWithNewAddresses(&list)]);
         true
+    }
+
+    /// Answers an INIT by an ABORT, unless its Initiate Tag is the peer's. Then it is a late copy of the INIT
+    /// that set the association up, as the second of a race is, and no restart: a peer that restarts draws
+    /// another tag. An ABORT with this one would end the association at the peer.
+    fn refuse_restart(&mut self, at: PathAddr, initiate_tag: u32, causes: &[Cause<'_>]) {
+        if initiate_tag == self.tags.peer_tag {
+            self.faults.unexpected_chunks += 1;
+            return;
+        }
+        let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
+        self.control.push_clear(at, initiate_tag, &abort);
     }
 }

@@ -3,11 +3,12 @@
 
 use std::net::IpAddr;
 
-use msctp_proto::{AssociationState, Config, Event, LossReason, PathAddr};
+use msctp_proto::{AssociationState, AuthConfig, Config, Event, HostAddrs, LossReason, PathAddr};
 use msctp_units::Span;
+use msctp_wire::{Abort, Causes};
 
 use crate::attacks::changed_setup::psk;
-use crate::support::{Flight, Pair, Side, a_ip, b_ip, chunk};
+use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
 
 fn v6(host: u16) -> IpAddr {
     IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host])
@@ -90,6 +91,50 @@ fn the_first_answer_decides() {
             pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
             let restarted = |event: &Event| matches!(event, Event::Restarted | Event::Lost(_));
             assert!(!pair.a.saw(restarted) && !pair.b.saw(restarted));
+        }
+    }
+}
+
+/// A host calls over IPv6, and over IPv4 behind a NAT, whose address its INIT does not name. The second INIT
+/// arrives when the first has set up an association: the server must not refuse it as a restart, because an
+/// ABORT with its tag ends that association.
+#[test]
+fn a_late_init_from_an_address_that_it_does_not_name_ends_nothing() {
+    let (v4, public) = (IpAddr::from([203, 0, 113, 5]), IpAddr::from([198, 51, 100, 1]));
+    for config in [Config::mobile(), psk()] {
+        let mut pair = Pair::new(config.clone(), vec![v6(2), v4]);
+        pair.log = Some(Vec::new());
+        let own = vec![v6(1), a_ip(0)];
+        pair.a.endpoint.set_host_addresses(HostAddrs { all: own.clone(), unnamed: own.clone() });
+        pair.translate = Some((a_ip(0), public));
+        pair.delays.insert(v6(1), Span::from_millis(140));
+        pair.delays.insert(v4, Span::from_millis(250));
+        pair.connect(config.clone(), own, vec![v6(2), v4]);
+        pair.run_for(Span::from_secs(5));
+        assert_eq!(sent(&pair, Side::A, chunk::INIT).len(), 2);
+        // Other stacks do refuse it.
+        let abort = Abort { tag_reflected: false, causes: Causes::EMPTY };
+        let at = PathAddr { local: a_ip(0), remote: v4 };
+        pair.inject(Side::A, at, &packet(Side::A, pair.tag_of(Side::A), &[&abort]));
+        assert!(is_up(&pair), "{:?} {:?}", pair.a.events, pair.b.events);
+        pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+        pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
+    }
+}
+
+/// The network delivers a copy of the INIT to a server that accepts no restarts.
+#[test]
+fn a_late_copy_of_the_init_is_no_restart() {
+    let auth = AuthConfig { accept_restarts: false, ..AuthConfig::default() };
+    for config in [Config { auth, ..Config::mobile() }, psk()] {
+        for late in [45, 60, 100, 3000] {
+            let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
+            pair.filter = Box::new(move |flight: &mut Flight| {
+                if flight.has(chunk::INIT) { Fate::Twice(Span::from_millis(late)) } else { Fate::Pass }
+            });
+            pair.connect(config.clone(), vec![a_ip(0)], vec![b_ip(0)]);
+            pair.run_for(Span::from_secs(5));
+            assert!(is_up(&pair), "{late}: {:?} {:?}", pair.a.events, pair.b.events);
         }
     }
 }
