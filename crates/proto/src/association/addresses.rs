@@ -7,6 +7,7 @@ use msctp_units::Time;
 use msctp_wire::{
     Asconf, AsconfAck, Cause, Chunk, CommonHeader, Heartbeat, Packet, Pad, Param, Params, Tsn, UnknownChunk,
 };
+use smallvec::SmallVec;
 
 use super::Association;
 use super::departed::Departed;
@@ -332,6 +333,8 @@ impl Association {
             self.faults.chunks_held_off += 1;
             return;
         }
+        let listed = added_by(asconf, at.remote);
+        self.make_room_for_listed(now, &listed);
         let addresses: Vec<IpAddr> = self.paths.remotes().collect();
         let paths = &self.paths;
         let received = Received {
@@ -352,13 +355,23 @@ impl Association {
         };
         for effect in effects {
             let old = self.primary_view();
+            let heard_only =
+                matches!(effect, Effect::RemoveRemote(address) if self.paths.is_heard_only(&address));
             let applied = effect.apply(&mut self.paths, now);
-            if let Effect::RemoveRemote(address) = effect {
-                self.note_departed_remote(address);
+            match effect {
+                // A wildcard deletes it too. The peer has never listed it, and may be there.
+                Effect::RemoveRemote(address) if heard_only && !deletes(asconf, &address) => {
+                    self.control.forget(&address);
+                }
+                Effect::RemoveRemote(address) => self.note_departed_remote(address),
+                Effect::AddRemote(_) | Effect::SetPrimary(_) => {}
             }
             self.keys_version += 1;
             self.announce_paths(now, &applied.added);
             self.forget_paths(now, &applied.removed, old);
+        }
+        for address in &listed {
+            self.keys_version += u32::from(self.paths.note_listed(address));
         }
         self.grant_wanted_primary(now);
     }
@@ -606,6 +619,25 @@ impl Association {
         }
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
+}
+
+/// Returns the addresses that an ASCONF from this source adds.
+fn added_by(asconf: &Asconf<'_>, source: IpAddr) -> SmallVec<[IpAddr; 2]> {
+    let requests = asconf.requests.iter().flatten();
+    requests
+        .filter_map(|request| match request {
+            // RFC 5061 §4.2.1: the wildcard means the source address
+            Param::AddIpAddress(add) if add.address.is_unspecified() => Some(source),
+            Param::AddIpAddress(add) => Some(add.address),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Returns whether an ASCONF deletes this address by its name.
+fn deletes(asconf: &Asconf<'_>, address: &IpAddr) -> bool {
+    let names = |request| matches!(request, Param::DeleteIpAddress(delete) if delete.address == *address);
+    asconf.requests.iter().flatten().any(names)
 }
 
 /// Returns whether this local address can reach an address of the peer.

@@ -503,8 +503,12 @@ impl Association {
         self.keys_version
     }
 
-    /// Returns the peer's addresses, each with true if it is confirmed (RFC 9260 §5.4).
+    /// Returns the peer's addresses, each with true if it is confirmed (RFC 9260 §5.4) and the peer lists it.
+    /// An observer may have answered for any other, whose owner may call with the same ports.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, bool)> {
-        self.paths.remotes().map(|address| (address, self.paths.remote_is_confirmed(&address)))
+        let paths = &self.paths;
+        let is_theirs =
+            |address: &IpAddr| paths.remote_is_confirmed(address) && !paths.is_heard_only(address);
+        paths.remotes().map(move |address| (address, is_theirs(&address)))
     }
 }

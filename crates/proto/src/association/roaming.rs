@@ -10,6 +10,10 @@
 //! For the same reason a replay is asked as well: it may be the genuine packet. Nothing here has a timer: the
 //! next packet from the address asks again.
 //!
+//! An observer that sees all packets can pass the question on, and so have the peer answer for any address.
+//! Such an address takes no room from those that the peer lists, and selects no association. It carries data
+//! only if the path in use does not answer.
+//!
 //! In clear, and with shared keys (RFC 4895), only an ASCONF adds an address.
 
 use core::net::IpAddr;
@@ -30,6 +34,9 @@ const MAX_NEW: u32 = 30;
 
 /// See [`MAX_NEW`].
 const PERIOD: Span = Span::from_secs(60);
+
+/// Most addresses that the peer has not listed. Each gets HEARTBEATs.
+const MAX_ADDED: usize = 4;
 
 /// An address that was asked.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +77,6 @@ rare_state! {
         opened: Askings = Askings::NONE,
         /// Sources of replays.
         replayed: Askings = Askings::NONE,
-        /// Addresses that were added, the oldest first.
-        added: Vec<IpAddr> = Vec::new(),
     }
 }
 
@@ -153,16 +158,19 @@ impl Association {
 
     /// Adds an address at which the peer has answered.
     fn add_newcomer(&mut self, now: Time, Asked { at, port, .. }: Asked) {
-        if self.has_departed(&at.remote) {
+        // It causes events. The next packet from there asks again.
+        if self.has_departed(&at.remote) || self.events.is_full() {
             return;
         }
-        let mut added = self.paths.add_listed_remote(at.remote, now);
-        if matches!(added, Err(AddressError::Full(_))) && self.make_room_for_newcomer(now) {
-            added = self.paths.add_listed_remote(at.remote, now);
+        if self.paths.heard_remotes().count() >= MAX_ADDED {
+            self.remove_heard(now);
+        }
+        let mut added = self.paths.add_heard_remote(at.remote, now);
+        if matches!(added, Err(AddressError::Full(_))) && self.remove_heard(now) {
+            added = self.paths.add_heard_remote(at.remote, now);
         }
         let Ok(added) = added else { return };
         self.keys_version += 1;
-        self.output.roaming.added.push(at.remote);
         self.announce_paths(now, &added);
         let Some(path) = self.path_of(at) else { return };
         if let Some(port) = port {
@@ -181,20 +189,30 @@ impl Association {
         }
     }
 
-    /// Removes an address that was added here, and to which no path works any more.
-    fn make_room_for_newcomer(&mut self, now: Time) -> bool {
+    /// Removes an address that the peer has not listed: one to which no path works, else the oldest where no
+    /// data goes. Returns false if there is none.
+    fn remove_heard(&mut self, now: Time) -> bool {
         let paths = &self.paths;
+        let data = paths.data_path().and_then(|path| paths.get(path)).map(|path| path.addr().remote);
         let is_dead = |address: &IpAddr| {
             paths.iter().all(|path| path.addr().remote != *address || path.state() == PathState::Inactive)
         };
-        let roaming = &mut *self.output.roaming;
-        roaming.added.retain(|address| paths.has_remote(address));
-        let Some(place) = roaming.added.iter().position(is_dead) else { return false };
-        let gone = roaming.added.remove(place);
+        let idle = || paths.heard_remotes().filter(|address| Some(*address) != data);
+        let Some(gone) = idle().find(is_dead).or_else(|| idle().next()) else { return false };
         let old = self.primary_view();
         let removed = self.paths.remove_remote(&gone);
+        self.keys_version += 1;
         self.control.forget(&gone);
         self.forget_paths(now, &removed, old);
         true
+    }
+
+    /// Makes room for the addresses that an ASCONF adds. Those that the peer has not listed give way, and are
+    /// asked again when packets come from there.
+    pub(super) fn make_room_for_listed(&mut self, now: Time, added: &[IpAddr]) {
+        while self.paths.heard_remotes().next().is_some()
+            && !self.paths.has_room_for(added)
+            && self.remove_heard(now)
+        {}
     }
 }

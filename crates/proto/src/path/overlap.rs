@@ -214,13 +214,15 @@ impl Paths {
     }
 
     /// Returns the usable paths that share no address: `first`, then the others by id. Returns none if
-    /// `first` is not usable.
+    /// `first` is not usable. Others lead to addresses that the peer has listed: an observer may have
+    /// answered for any other, and would get a part of the data.
     fn apart(&self, first: PathId) -> SmallVec<[PathId; 4]> {
         let mut chosen: SmallVec<[&Path; 4]> = SmallVec::new();
         let Some(first) = self.get(first).filter(|path| path.is_usable()) else {
             return SmallVec::new();
         };
-        let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed);
+        let listed = |path: &Path| path.id == first.id || !self.is_heard_only(&path.addr.remote);
+        let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed && listed(path));
         let one_local = usable().all(|path| path.addr.local == first.addr.local);
         let one_remote = usable().all(|path| path.addr.remote == first.addr.remote);
         for path in core::iter::once(first).chain(usable().filter(|path| path.id != first.id)) {

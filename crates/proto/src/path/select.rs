@@ -77,19 +77,22 @@ impl Paths {
     /// address. Ties go to the fewest errors, then the lowest id. Without another usable path it is the same
     /// one if usable. Next comes the potentially failed one with the fewest errors, then the most divergent
     /// (RFC 7829 §3.2). If no path works, they are tried in turn (RFC 9260 §8.2 leaves this open): without
-    /// heartbeats nothing else finds a path that works again.
+    /// heartbeats nothing else finds a path that works again. An address that the peer has not listed comes
+    /// after the usable paths to those that it has: an observer may have answered for it.
     pub(crate) fn retransmission_path(&self, last_used: PathId) -> Option<PathId> {
         let last = self.get(last_used).map(|path| path.addr);
-        let alternate = self
-            .list
-            .iter()
-            .filter(|path| path.id != last_used && path.is_usable())
-            .min_by_key(|path| {
-                (Reverse(last.map(|last| divergence(last, path.addr))), path.error_count, path.id)
-            })
-            .map(|path| path.id);
-        alternate
+        let usable = |heard_only: bool| {
+            let others = self.list.iter().filter(move |path| path.id != last_used && path.is_usable());
+            others
+                .filter(move |path| self.is_heard_only(&path.addr.remote) == heard_only)
+                .min_by_key(|path| {
+                    (Reverse(last.map(|last| divergence(last, path.addr))), path.error_count, path.id)
+                })
+                .map(|path| path.id)
+        };
+        usable(false)
             .or_else(|| self.get(last_used).filter(|path| path.is_usable()).map(|path| path.id))
+            .or_else(|| usable(true))
             .or_else(|| self.potentially_failed_path(last))
             .or_else(|| self.next_in_turn(last_used))
             .or(self.data_path)

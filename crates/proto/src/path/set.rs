@@ -57,6 +57,8 @@ struct Remote {
     addr: IpAddr,
     /// True if a pair with it was confirmed, even if that pair was removed.
     confirmed: bool,
+    /// True if the peer has never listed it: only packets came from there.
+    heard_only: bool,
 }
 
 /// All paths of one association. Iteration is in the order of path ids, which is the order of their creation.
@@ -332,12 +334,51 @@ impl Paths {
         self.add_remote_if(addr, self.may_pair(&addr), now)
     }
 
+    /// Adds an address from which packets of the peer came like
+    /// [`add_listed_remote`](Self::add_listed_remote). The peer has not listed it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`add_remote`](Self::add_remote).
+    pub(crate) fn add_heard_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
+        let added = self.add_listed_remote(addr, now)?;
+        self.set_heard_only(&addr, true);
+        Ok(added)
+    }
+
+    /// Records that the peer lists an address, which it may not have done before. Returns whether that is so.
+    pub(crate) fn note_listed(&mut self, addr: &IpAddr) -> bool {
+        self.set_heard_only(addr, false)
+    }
+
+    fn set_heard_only(&mut self, addr: &IpAddr, heard_only: bool) -> bool {
+        let remote = self.remotes.iter_mut().find(|remote| remote.addr == *addr);
+        remote.is_some_and(|remote| core::mem::replace(&mut remote.heard_only, heard_only) != heard_only)
+    }
+
+    /// Returns true for an address of the peer that it has not listed. An observer may have answered for it.
+    pub(crate) fn is_heard_only(&self, addr: &IpAddr) -> bool {
+        self.remotes.iter().any(|remote| remote.addr == *addr && remote.heard_only)
+    }
+
+    /// Returns whether these addresses of the peer fit, with their paths. Those that exist count once.
+    pub(crate) fn has_room_for(&self, added: &[IpAddr]) -> bool {
+        let new = || added.iter().filter(|address| !self.has_remote(address));
+        let paths: usize = new().filter_map(|address| self.paths_to(address)).sum();
+        self.remotes.len() + new().count() <= MAX_ADDRESSES && self.list.len() + paths <= MAX_PATHS
+    }
+
+    /// Returns the addresses that the peer has not listed, the oldest first.
+    pub(crate) fn heard_remotes(&self) -> impl Iterator<Item = IpAddr> {
+        self.remotes.iter().filter(|remote| remote.heard_only).map(|remote| remote.addr)
+    }
+
     fn add_remote_if(&mut self, addr: IpAddr, pairs: bool, now: Time) -> Result<Added, AddressError> {
         let locals = self.locals.iter().filter(|_| pairs);
         let pairs = locals.map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
         self.remotes.reserve_exact(1);
-        self.remotes.push(Remote { addr, confirmed: false });
+        self.remotes.push(Remote { addr, confirmed: false, heard_only: false });
         Ok(self.insert(&pairs, now))
     }
 

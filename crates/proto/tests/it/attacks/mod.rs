@@ -5,6 +5,7 @@
 mod aborts;
 mod acknowledgements;
 mod amplification;
+mod answered_addresses;
 mod bandwidth_probes;
 mod bit_flips;
 mod bombs;
