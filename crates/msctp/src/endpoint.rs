@@ -428,14 +428,16 @@ fn begin_at(
         }
     }
     addresses.retain(reaches);
-    if state.one_by_one {
-        // RFC 6951 §5.7: the others are added once the association is up.
-        addresses.truncate(1);
-    }
     if addresses.is_empty() {
         return Err(state.unreached(SocketAddr::new(first, peer.udp_port)));
     }
     Keys::check(&config.protection)?;
+    let mut config = config;
+    if state.one_by_one {
+        // RFC 6951 §5.7: the INIT names none. The first answer decides which one is used, and the others are
+        // added once the association is up.
+        config.offer.list_addresses = false;
+    }
     let config = state.used_options(config);
     let local = LocalAddrs { port, addresses };
     let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };

@@ -45,7 +45,8 @@ pub struct OfferConfig {
     /// Lists this end's addresses, if there are several (RFC 9260 §3.3.2.1). Default: true.
     ///
     /// If false, the association begins with only the address that the INIT leaves from or arrives at; others
-    /// are added later (RFC 5061). Stacks that support one address reject an INIT that lists some, and behind
+    /// are added later (RFC 5061). With [`Moves::Fast`](crate::Moves) INITs leave from several, and the first
+    /// answer decides. Stacks that support one address reject an INIT that lists some, and behind
     /// a NAT a list is wrong. An INIT ACK omits the list if it would have more than three times the bytes of
     /// the INIT, IP headers included. This crate's INITs are long enough for any list.
     pub list_addresses: bool,

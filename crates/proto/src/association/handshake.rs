@@ -186,14 +186,11 @@ impl Association {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         // A single address is the source. The others may be sources, and are named once the association is
         // protected: an INIT is in clear.
-        let named = addresses
-            .iter()
-            .copied()
-            .filter(|address| addresses.len() > 1 && self.paths.shows_to_peer(address));
+        let named = addresses.iter().copied().filter(|address| addresses.len() > 1 && self.names(address));
         let auth = self.auth.ours(&self.config.auth).filter(|_| !self.config.protection.is_required());
         let chunk_types = self.config.extensions().chunk_types();
         let mut params = our_params(named, &chunk_types, self.config.extensions());
-        if self.config.offer.list_addresses {
+        if self.config.offer.list_addresses || self.config.offer.dynamic_addresses {
             params.push(our_families());
         }
         params.extend(auth.iter().flat_map(AuthOffer::params));
@@ -418,12 +415,17 @@ impl Association {
         self.notify_writable();
     }
 
+    /// Returns whether the INIT names a local address, if there are several.
+    fn names(&self, address: &IpAddr) -> bool {
+        self.config.offer.list_addresses && self.paths.shows_to_peer(address)
+    }
+
     /// Removes the local addresses that the INIT did not name, except the one that the INIT ACK came to: the
     /// peer does not know them.
     fn drop_unnamed_locals(&mut self, now: Time, at: PathAddr) {
         let locals = self.paths.locals().map(|(address, _)| address);
         let unnamed: Addresses =
-            locals.filter(|address| *address != at.local && !self.paths.shows_to_peer(address)).collect();
+            locals.filter(|address| *address != at.local && !self.names(address)).collect();
         self.drop_locals(now, &unnamed);
     }
 

@@ -194,7 +194,7 @@ impl Association {
         let handover = Handover::new(&config);
         let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, rng, None);
         let mut addresses = local.addresses;
-        if !new.config.offer.list_addresses {
+        if !new.config.offer.list_addresses && !new.config.moves.is_fast() {
             addresses.truncate(1);
         }
         new.enter_addresses(now, addresses, remote.addresses);

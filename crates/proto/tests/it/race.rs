@@ -174,3 +174,33 @@ fn a_plain_association_waits_for_t1() {
     pair.run_for(Span::from_millis(900));
     assert_eq!(sent(&pair, Side::A, chunk::INIT).len(), 1);
 }
+
+/// RFC 6951 §5.7: behind a NAT the INIT names no address. The answer decides which one the association has.
+#[test]
+fn addresses_that_the_init_does_not_name_race_too() {
+    for base in [Config::mobile(), psk()] {
+        let mut config = base.clone();
+        config.offer.list_addresses = false;
+        let mut pair = Pair::new(base, vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(0)));
+        pair.connect(config, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(5));
+        assert!(is_up(&pair));
+        for init in sent(&pair, Side::A, chunk::INIT) {
+            let named = |address: IpAddr| match address {
+                IpAddr::V4(address) => init.bytes.windows(4).any(|bytes| bytes == address.octets()),
+                IpAddr::V6(_) => false,
+            };
+            assert!(!named(a_ip(0)) && !named(a_ip(1)));
+        }
+        let paths = |pair: &mut Pair, side| {
+            pair.with(side, |end, _| end.paths().map(|path| path.at).collect::<Vec<_>>())
+        };
+        assert_eq!(paths(&mut pair, Side::A), [PathAddr { local: a_ip(1), remote: b_ip(0) }]);
+        assert_eq!(paths(&mut pair, Side::B), [PathAddr { local: b_ip(0), remote: a_ip(1) }]);
+        pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(2))).unwrap();
+        pair.run_for(Span::from_secs(2));
+        assert_eq!(paths(&mut pair, Side::B).len(), 2);
+    }
+}
