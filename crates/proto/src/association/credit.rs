@@ -29,7 +29,7 @@ impl Association {
         self.report_writable(writable);
     }
 
-    fn report_writable(&mut self, streams: Vec<u16>) {
+    pub(super) fn report_writable(&mut self, streams: Vec<u16>) {
         self.events.extend(streams.into_iter().map(Event::StreamWritable));
     }
 

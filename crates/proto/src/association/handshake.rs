@@ -404,7 +404,8 @@ impl Association {
         if self.uses_credit() {
             self.inbound.use_credit(self.config.receive_buffer);
         }
-        self.outbound.use_credit(if self.uses_credit() { a_rwnd } else { 0 });
+        let waiting = self.outbound.use_credit(if self.uses_credit() { a_rwnd } else { 0 });
+        self.report_writable(waiting);
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_ecn();
         self.begin_readdressing(initial_tsn);

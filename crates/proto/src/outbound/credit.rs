@@ -149,13 +149,14 @@ impl SendCredit {
 impl Outbound {
     /// Limits what is sent on each stream from now on, if both ends agreed on it. Must be called before
     /// anything is sent. `buffer`: the peer's receive buffer, or 0 without limits. Limits of an earlier
-    /// attempt at the set-up are forgotten: nobody would raise them.
-    pub(crate) fn use_credit(&mut self, buffer: u32) {
-        self.credit = None;
-        if buffer < LEAST_BUFFER {
-            return;
+    /// attempt at the set-up are forgotten: nobody would raise them. Returns the streams that waited for
+    /// those.
+    pub(crate) fn use_credit(&mut self, buffer: u32) -> Vec<u16> {
+        let waiting = self.credit.take().map(|credit| credit.wanted.into_iter().collect());
+        self.credit_buffer = if buffer < LEAST_BUFFER { 0 } else { buffer };
+        if self.credit_buffer == 0 {
+            return waiting.unwrap_or_default();
         }
-        (self.credit_buffer, self.credit) = (buffer, None);
         let mut before: Vec<(u16, u64)> = Vec::new();
         self.queue.for_each_message(|stream, len| before.push((stream, charge(len))));
         before.extend(self.sent.iter().map(|(_, chunk)| {
@@ -163,6 +164,7 @@ impl Outbound {
             (chunk.piece.stream, chunk_charge(chunk.piece.data.len(), flags.begin && flags.end))
         }));
         before.into_iter().for_each(|(stream, charge)| self.begin_credit().take(stream, charge));
+        waiting.unwrap_or_default()
     }
 
     fn begin_credit(&mut self) -> &mut SendCredit {

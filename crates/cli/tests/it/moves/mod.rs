@@ -10,6 +10,7 @@ mod nat;
 pub(crate) mod net;
 mod soak;
 mod tunnel;
+mod worlds;
 
 use std::fs;
 use std::path::PathBuf;

@@ -18,6 +18,9 @@ pub(crate) const SERVER: &str = "198.51.100.1";
 /// Addresses that the server sees instead of those of wlan0 and cell0.
 const PUBLIC: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
 
+/// Addresses that the server sees after [`Translated::readdress`].
+const OTHERS: [&str; 2] = ["203.0.113.77", "203.0.113.78"];
+
 /// Time for which a thread waits for a packet before it checks whether to stop.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -69,7 +72,7 @@ impl Translated {
             host.run("ip link set core up");
         }
         far.run(&format!("ip route add {SERVER} via 10.8.0.2"));
-        for ip in public {
+        for ip in PUBLIC.into_iter().chain(OTHERS) {
             far.run(&format!("ip address add {ip}/32 dev lo"));
             server.run(&format!("ip route add {ip} via 10.8.0.1"));
         }
@@ -99,8 +102,16 @@ impl Translated {
     /// Makes the NAT of this link forget its entry. The next packet from the mobile creates another, at
     /// another port.
     pub(crate) fn rebind(&self, index: usize) {
-        let entry = &self.shared.entries[index];
-        *entry.outer.lock().expect("no panic") = Arc::new(outer(&self.far, entry.public));
+        self.replace(index, self.shared.entries[index].public);
+    }
+
+    /// Gives the router of this link the public address with this number, of two others.
+    pub(crate) fn readdress(&self, index: usize, other: usize) {
+        self.replace(index, OTHERS[other].parse().expect("an address"));
+    }
+
+    fn replace(&self, index: usize, public: IpAddr) {
+        *self.shared.entries[index].outer.lock().expect("no panic") = Arc::new(outer(&self.far, public));
         spawn_inward(&self.shared, index);
     }
 

@@ -1,0 +1,66 @@
+//! Networks as hosts meet them: a card that leads nowhere, a router with another public address.
+
+use std::fs;
+use std::time::Duration;
+
+use super::nat::{self, Translated};
+use super::net::{self, Host, Net, SERVER};
+use super::{finish_well, folder, serve, spawn};
+use crate::process::wait_for;
+
+/// Makes a card with an address and a carrier, behind which nobody answers. Its name and its address precede
+/// the others: associations began there, and nowhere else.
+fn card_to_nowhere(host: &Host) {
+    host.run("ip link add eth0 type veth peer name nowhere");
+    host.run("ip address add 10.0.0.5/24 dev eth0");
+    for name in ["nowhere", "eth0"] {
+        host.run(&format!("ip link set {name} up"));
+    }
+}
+
+#[test]
+fn a_card_that_leads_nowhere_prevents_no_connection() {
+    if net::missing().is_some() {
+        return;
+    }
+    let (net, folder) = (Net::new(), folder("moves-nowhere"));
+    card_to_nowhere(&net.mobile);
+    net.carrier("wlan0", true);
+    net::wait_for_carrier(&net.mobile, "wlan0");
+    let (file, out) = (folder.join("file"), folder.join("out"));
+    fs::write(&file, "contents").expect("written");
+    let receiver = ["recv", "--once", "--bind", SERVER, "--out", out.to_str().expect("UTF-8")];
+    let receiver = serve(&net.server, &receiver);
+    // Its own limit of 15 s is the check.
+    finish_well(spawn(&net.mobile, &["send", file.to_str().expect("UTF-8"), SERVER]));
+    let (code, _, errors) = receiver.output();
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(fs::read(out.join("file")).expect("it arrived"), b"contents");
+}
+
+/// The same private address stays, so that nothing on the host changes: the association itself survives.
+#[test]
+fn a_router_with_another_public_address_ends_no_transfer() {
+    if net::missing().is_some() {
+        return;
+    }
+    let (net, folder) = (Translated::new(u64::MAX), folder("moves-readdressed"));
+    let (file, out) = (folder.join("file"), folder.join("out"));
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(&file, &bytes).expect("written");
+    net::carrier(&net.near, "wlan0", true);
+    net::wait_for_carrier(&net.mobile, "wlan0");
+    let receiver = ["recv", "--once", "--bind", nat::SERVER, "--out", out.to_str().expect("UTF-8")];
+    let receiver = serve(&net.server, &receiver);
+    let sender = ["send", file.to_str().expect("UTF-8"), nat::SERVER, "--retry", "0", "--timeout", "600"];
+    let sender = spawn(&net.mobile, &sender);
+    wait_for("the file arrives", || fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()));
+    for index in 0..2 {
+        std::thread::sleep(Duration::from_millis(500));
+        net.readdress(0, index);
+    }
+    finish_well(sender);
+    let (code, _, errors) = receiver.output();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(fs::read(out.join("file")).expect("it arrived") == bytes, "another file arrived");
+}
