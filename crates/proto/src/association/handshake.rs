@@ -157,15 +157,22 @@ impl Association {
     /// Records that packets do not leave between these addresses: there is no route. A set-up that waits for
     /// an answer there goes on with the next pair at once. Returns whether it does.
     pub fn path_unreachable(&mut self, now: Time, at: PathAddr) -> bool {
-        let waits = self.set_up.attempt.is_some()
-            && self.path_of(at).is_some_and(|path| self.set_up.path == Some(path));
-        if self.state != State::CookieWait || !waits {
+        let waits = self.path_of(at).is_some_and(|path| self.set_up.path == Some(path));
+        if self.state != State::CookieWait || !waits || !self.attempt_now(now) {
             return false;
         }
-        self.set_up.attempt = Some(now);
-        self.attempt_timeout(now);
         self.after_change(now);
         true
+    }
+
+    /// Sends the INIT that would follow on the next path now. Returns false if none would.
+    fn attempt_now(&mut self, now: Time) -> bool {
+        let follows = self.set_up.attempt.is_some() && self.next_attempt().is_some();
+        if follows {
+            self.set_up.attempt = Some(now);
+            self.attempt_timeout(now);
+        }
+        follows
     }
 
     /// Passes this end's INIT to `send`. With protection it is the one sent before, if there is one.
@@ -241,10 +248,7 @@ impl Association {
         if self.paths.remotes().all(|address| self.set_up.unreachable.contains(&address)) {
             // RFC 9260 §10 ICMP8: as an ABORT
             self.close(now, Some(LossReason::PortUnreachable { address: remote }));
-        } else if self.set_up.attempt.is_some() && self.next_attempt().is_some() {
-            self.set_up.attempt = Some(now);
-            self.attempt_timeout(now);
-        } else if self.set_up.t1.is_some() {
+        } else if !self.attempt_now(now) && self.set_up.t1.is_some() {
             self.set_up.t1 = Some(now);
             self.set_up_timeout(now);
         }

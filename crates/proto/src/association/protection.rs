@@ -301,11 +301,10 @@ impl Association {
         self.begin_credit(at, len);
         self.note_source(now, at);
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
-        self.note_newcomer(now, at, false);
-        if self.paths.len() > 1
-            && let Some(path) = self.path_of(at)
-        {
-            self.paths.test_receiving_path(path, now);
+        match self.path_of(at) {
+            None => self.ask_newcomer(now, at, false),
+            Some(path) if self.paths.len() > 1 => self.paths.test_receiving_path(path, now),
+            Some(_) => {}
         }
         if first {
             // A shutdown may have waited for it.

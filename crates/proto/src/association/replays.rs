@@ -38,10 +38,12 @@ impl Association {
     pub(super) fn on_replay(&mut self, now: Time, at: PathAddr, bytes: &mut [u8], len: usize) {
         self.begin_credit(at, len);
         self.note_source(now, at);
-        self.note_newcomer(now, at, true);
         self.output.upkeep_due = true;
+        if self.path_of(at).is_none() {
+            return self.ask_newcomer(now, at, true);
+        }
         // The only path gets all answers already.
-        if self.paths.len() < 2 || self.path_of(at).is_none() {
+        if self.paths.len() < 2 {
             return;
         }
         let Some(chunks) = Opener::replayed_chunks(&bytes[CommonHeader::LEN..]) else { return };

@@ -81,17 +81,10 @@ rare_state! {
 }
 
 impl Association {
-    /// Asks the source of a protected packet whether the peer is there, if no path leads there. The packet is
-    /// opened, or a replay.
-    #[inline]
-    pub(super) fn note_newcomer(&mut self, now: Time, at: PathAddr, replay: bool) {
-        if self.path_of(at).is_none() {
-            self.ask_newcomer(now, at, replay);
-        }
-    }
-
+    /// Asks the source of a protected packet, to which no path leads, whether the peer is there. The packet
+    /// is opened, or a replay.
     #[cold]
-    fn ask_newcomer(&mut self, now: Time, at: PathAddr, replay: bool) {
+    pub(super) fn ask_newcomer(&mut self, now: Time, at: PathAddr, replay: bool) {
         let may = self.is_enforced()
             && self.may_readdress()
             && !self.paths.has_remote(&at.remote)
@@ -210,9 +203,6 @@ impl Association {
     /// Makes room for the addresses that an ASCONF adds. Those that the peer has not listed give way, and are
     /// asked again when packets come from there.
     pub(super) fn make_room_for_listed(&mut self, now: Time, added: &[IpAddr]) {
-        while self.paths.heard_remotes().next().is_some()
-            && !self.paths.has_room_for(added)
-            && self.remove_heard(now)
-        {}
+        while !self.paths.has_room_for(added) && self.remove_heard(now) {}
     }
 }

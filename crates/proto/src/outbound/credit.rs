@@ -157,13 +157,14 @@ impl Outbound {
         if self.credit_buffer == 0 {
             return waiting.unwrap_or_default();
         }
-        let mut before: Vec<(u16, u64)> = Vec::new();
-        self.queue.for_each_message(|stream, len| before.push((stream, charge(len))));
-        before.extend(self.sent.iter().map(|(_, chunk)| {
+        let mut credit = SendCredit::new(u64::from(buffer));
+        self.queue.for_each_message(|stream, len| credit.take(stream, charge(len)));
+        for (_, chunk) in self.sent.iter() {
             let flags = chunk.piece.flags;
-            (chunk.piece.stream, chunk_charge(chunk.piece.data.len(), flags.begin && flags.end))
-        }));
-        before.into_iter().for_each(|(stream, charge)| self.begin_credit().take(stream, charge));
+            let len = chunk.piece.data.len();
+            credit.take(chunk.piece.stream, chunk_charge(len, flags.begin && flags.end));
+        }
+        self.credit = (!credit.flows.is_empty()).then(|| Box::new(credit));
         waiting.unwrap_or_default()
     }
 
