@@ -77,6 +77,7 @@ async fn messages_wait_for_their_own_stream() {
     let (_ends, a, b) = pair(10).await;
     let much = vec![0; 50_000];
     while timeout(Duration::from_millis(100), a.send_bytes(1, much.clone())).await.is_ok() {}
+    assert!(a.buffered() < 200_000);
     soon(a.send_bytes(2, much.clone())).await.unwrap();
     let waits = {
         let (a, much) = (a.clone(), much.clone());
