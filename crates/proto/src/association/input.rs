@@ -359,6 +359,7 @@ impl Association {
             && let Some(path) = self.path_of(at)
         {
             self.outbound.on_heard(now, path, &mut self.paths);
+            self.paths.test_receiving_path(path, now);
         }
     }
 

@@ -43,6 +43,11 @@ impl Doubt {
         (self.acked, self.answers) = (acked, 0);
     }
 
+    /// Returns whether an answer revived the path and data then failed there.
+    pub(super) fn is_founded(&self) -> bool {
+        self.failures > 0
+    }
+
     /// Records an answer. Returns whether they are enough.
     fn on_answer(&mut self) -> bool {
         self.answers = self.answers.saturating_add(1);

@@ -30,6 +30,8 @@ pub(super) struct Heartbeat {
     disabled: bool,
     /// True if a heartbeat must be sent at the next opportunity.
     ready: bool,
+    /// True if the next heartbeat does not wait for the answer to an earlier one.
+    is_test: bool,
     /// Time at which to check whether the path was idle.
     due: Option<Time>,
     /// HB.interval + RTO with jitter, drawn when `due` was set.
@@ -202,24 +204,44 @@ impl Paths {
         }
     }
 
-    /// Sends a heartbeat now on an inactive path that received a protected packet, at most once per
-    /// RTO.Initial, even if heartbeats are off (RFC 9260 §8.3).
+    /// Sends a heartbeat soon on a path that failed, or whose RTO has backed off, and received a packet of
+    /// the peer, even if heartbeats are off (RFC 9260 §8.3): half a round trip after the one before.
     ///
-    /// An observer may have delivered the packet there, so that SACKs take the data path until the path
-    /// answers. If that is dead, nothing else finds the path that works.
+    /// The packet may be the first sign of a network that works again, while the path's own retransmissions
+    /// and heartbeats have backed off: the answer to this one ends that. On a path other than the data path,
+    /// an observer may have delivered a protected packet, so that SACKs take the data path until the path
+    /// answers.
+    #[inline]
     pub(crate) fn test_receiving_path(&mut self, id: PathId, now: Time) {
-        if !self.schedule.running || self.data_path == Some(id) {
+        let failed = |path: &Path| match path.state {
+            PathState::Unconfirmed => false,
+            PathState::PotentiallyFailed | PathState::Inactive => true,
+            PathState::Active => path.rtt.is_backed_off(),
+        };
+        if self.schedule.running && self.get(id).is_some_and(failed) {
+            self.test_failed_path(id, now);
+        }
+    }
+
+    #[cold]
+    fn test_failed_path(&mut self, id: PathId, now: Time) {
+        let initial = self.config.rto.initial;
+        let other_works = self.list.iter().any(|other| other.id != id && other.is_usable());
+        // A path that answers heartbeats and delivers no data is not asked more often while another works.
+        let may_test = |path: &&mut Path| path.may_heartbeat() && !(other_works && path.doubt.is_founded());
+        let Some(path) = self.get_mut(id).filter(may_test) else { return };
+        // What was sent on an active path a moment ago may still be answered.
+        if path.state == PathState::Active && now < path.last_used + path.rto_without_back_off() {
             return;
         }
-        let every = self.config.rto.initial;
-        let Some(path) = self.get_mut(id) else { return };
-        if path.state == PathState::Inactive
-            && path.confirmed
-            && path.may_heartbeat()
-            && path.heartbeat.answer_by.is_none()
-            && now >= path.last_used + every
-        {
-            path.heartbeat.ready = true;
+        let pause = path.rtt.srtt().unwrap_or(initial).min(initial) / 2;
+        let last = path.heartbeat.sent.iter().flatten().map(|sent| sent.at).max();
+        let from = last.map_or(now, |last| last + pause);
+        let heartbeat = &mut path.heartbeat;
+        if from <= now {
+            heartbeat.ready = true;
+        } else if heartbeat.due.is_none_or(|due| from < due) {
+            (heartbeat.due, heartbeat.period, heartbeat.is_test) = (Some(from), pause, true);
         }
     }
 
@@ -325,7 +347,7 @@ impl Paths {
             if idle_from > due {
                 // RFC 9260 §8.3: not idle, a transmission within the period can update the RTT
                 path.heartbeat.due = Some(idle_from);
-            } else if let Some(answer_by) = path.heartbeat.answer_by {
+            } else if let Some(answer_by) = path.heartbeat.answer_by.filter(|_| !path.heartbeat.is_test) {
                 // An interval below half the RTO must not hide an unanswered heartbeat.
                 path.heartbeat.due = Some(answer_by);
             } else {
@@ -431,7 +453,7 @@ impl Paths {
         let nonce = self.rng.next_u64();
         let path = &mut self.list[index];
         path.remember(Sent { at: now, nonce });
-        path.heartbeat.ready = false;
+        (path.heartbeat.ready, path.heartbeat.is_test) = (false, false);
         if self.schedule.running {
             // The oldest unanswered one counts. Before ESTABLISHED T1 covers the packet.
             path.heartbeat.answer_by.get_or_insert(now + path.rtt.rto());
@@ -842,7 +864,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inactive_path_that_receives_is_tested_even_with_heartbeats_off() {
+    fn a_failed_path_that_receives_is_tested_even_with_heartbeats_off() {
         // RFC 9260 §8.2, §8.3
         let mut paths = paths_with(PathsConfig { hb_interval: Span::ZERO, ..PathsConfig::default() }, 2, 1);
         for path in [P0, P1] {
@@ -859,10 +881,12 @@ mod tests {
         let data_path = paths.data_path().unwrap();
         let other = if data_path == P0 { P1 } else { P0 };
         let sent = heartbeats(&mut paths, ms(6000));
-        assert_eq!(sent.iter().map(|request| request.path).collect::<Vec<_>>(), [other]);
+        assert_eq!(sent.iter().map(|request| request.path).collect::<Vec<_>>(), [P0, P1]);
         paths.test_receiving_path(other, ms(6010));
-        assert_eq!(heartbeat_paths(&mut paths, ms(6010)), [], "once per RTO.Initial");
-        paths.on_heartbeat_ack(&sent[0].info, ms(6020));
+        assert_eq!(heartbeat_paths(&mut paths, ms(6010)), [], "half a round trip, which is not known");
+        paths.handle_heartbeat_timeout(ms(6500));
+        assert_eq!(heartbeat_paths(&mut paths, ms(6500)), [other], "although none was answered");
+        paths.on_heartbeat_ack(&sent[usize::from(other == P1)].info, ms(6520));
         assert_eq!((paths.get(other).unwrap().state(), paths.data_path()), (PathState::Active, Some(other)));
     }
 
