@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use msctp_proto::LinkKind;
 use msctp_udp::{Dispatch, InterfaceWatch, LocalAddress, Socket, SocketError, SocketOptions, list_addresses};
 
 use crate::error::BindError;
@@ -198,16 +199,11 @@ pub(crate) enum SocketChange {
     Close(IpAddr),
 }
 
-/// Binds a socket for an address that an interface got, for an endpoint of one shard. `None` if it cannot be
-/// used.
-pub(crate) fn bind_reported(
-    later: &Later,
-    address: LocalAddress,
-    dispatch: &msctp_udp::Dispatch,
-) -> Option<Socket> {
-    let named = !address.loopback && !address.interface.is_empty();
-    let device = Some(address.interface).filter(|_| named);
-    later.bind(address.ip, device, dispatch).ok()?.pop()
+/// Returns the interface to which the socket of an address is bound: none for the host itself, or if it is
+/// not known.
+pub(crate) fn device_of(ip: IpAddr, interface: &str) -> Option<String> {
+    let leads_out = !ip.is_loopback() && LinkKind::of_name(interface) != LinkKind::Loopback;
+    (leads_out && !interface.is_empty()).then(|| interface.to_owned())
 }
 
 #[cfg(test)]

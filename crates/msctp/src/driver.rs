@@ -9,19 +9,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use msctp_proto::{DatagramOutcome, Handle, PathAddr, TraceEvent};
+use msctp_proto::{DatagramOutcome, Handle, LinkChange, LinkKind, PathAddr, Scope, SocketOrder, TraceEvent};
 use msctp_udp::{
-    Batch, Change, Datagram, EcnCodepoint, Fragment, IcmpError, IcmpKind, InterfaceWatch, Outgoing, Socket,
-    SocketOptions, UDP_HEADER,
+    Batch, Datagram, EcnCodepoint, Fragment, IcmpError, IcmpKind, Interface, InterfaceWatch, Outgoing,
+    Socket, SocketOptions, UDP_HEADER,
 };
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
-use crate::binding::{SocketChange, bind_reported};
+use crate::binding::{SocketChange, device_of};
 use crate::forward::Forwarded;
 use crate::log;
-use crate::mobile::{Follower, Step, begins_with_one_of};
-use crate::options::TraceSink;
+use crate::options::{TraceSink, is_excepted};
 use crate::outbox::{Item, Outbox};
 use crate::panics::contain;
 use crate::shards::Shards;
@@ -250,11 +249,11 @@ impl Driver {
 
     /// Reads changes of the host's interfaces. Returns whether there were any.
     fn watch(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut any = false;
+        let mut changed = Vec::new();
         while let Some(watch) = &mut self.watch {
             match watch.poll_change(cx) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(change)) => self.change(change),
+                Poll::Ready(Ok(interface)) => changed.push(interface),
                 // Without reports the addresses stay as they are.
                 Poll::Ready(Err(error)) => {
                     self.watch = None;
@@ -262,61 +261,56 @@ impl Driver {
                     log::not_followed(&error);
                 }
             }
-            any = true;
+        }
+        let any = !changed.is_empty();
+        if any {
+            self.change(changed);
         }
         any
     }
 
-    fn change(&mut self, change: Change) {
-        {
-            let mut state = self.shared.lock();
-            if state.host.change(&change) {
-                state.tell_host();
-            }
+    /// Handles changes of the host's interfaces.
+    fn change(&mut self, mut changed: Vec<Interface>) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        let (now, gone) = (state.now(), state.host.change(&changed));
+        state.tell_host();
+        changed.retain(|interface| !is_excepted(&interface.name, &self.shards.later.except));
+        if !state.core.follows_links() {
+            drop(state);
+            return self.change_wildcards(&changed, &gone);
         }
-        if let Change::Up(address) = &change
-            && begins_with_one_of(&address.interface, &self.shards.later.except)
-        {
-            return;
-        }
-        let steps = {
-            let mut state = self.shared.lock();
-            let now = state.now();
-            match &mut state.follower {
-                Some(follower) => follower.change(now, change),
-                None => {
-                    drop(state);
-                    return self.change_wildcards(change);
-                }
-            }
-        };
-        self.take_steps(steps);
+        let links: Vec<LinkChange> = changed.into_iter().map(link_of).collect();
+        contain(&mut state, &mut self.outbox, |state, _| state.core.link_change(now, &links));
+        drop(state);
+        self.obey();
     }
 
     /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Existing paths stay,
     /// and new associations use the new addresses.
-    fn change_wildcards(&mut self, change: Change) {
+    fn change_wildcards(&mut self, changed: &[Interface], gone: &[IpAddr]) {
         let later = &self.shards.later;
         let wildcard = |ip: &IpAddr| later.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
-        match change {
-            Change::Up(address) if !address.link_local && !self.has_address(address.ip) => {
-                let Some(any) = wildcard(&address.ip) else { return };
-                let port = if any.port() == 0 { later.udp_port() } else { any.port() };
-                let at = SocketAddr::new(address.ip, port);
-                // If another program has the port there, the address is not used.
-                let group = Socket::bind_group(at, &SocketOptions::default(), &self.shards.dispatch);
-                for (shard, socket) in self.shards.iter().zip(group.unwrap_or_default()) {
-                    later.note_port(socket.local().port());
-                    shard.lock().open_socket(socket);
-                }
-            }
-            Change::Gone(ip) if wildcard(&ip).is_some() && self.has_address(ip) => {
+        for &ip in gone {
+            if wildcard(&ip).is_some() && self.has_address(ip) {
                 self.shards.each(|state| {
                     let now = state.now();
                     state.close_socket(now, ip);
                 });
             }
-            Change::Up(_) | Change::Down(_) | Change::Gone(_) => {}
+        }
+        for ip in changed.iter().filter(|link| link.up).flat_map(|link| &link.addresses).copied() {
+            let Some(any) = wildcard(&ip).filter(|_| !is_link_local(ip) && !self.has_address(ip)) else {
+                continue;
+            };
+            let port = if any.port() == 0 { later.udp_port() } else { any.port() };
+            // If another program has the port there, the address is not used.
+            let at = SocketAddr::new(ip, port);
+            let group = Socket::bind_group(at, &SocketOptions::default(), &self.shards.dispatch);
+            for (shard, socket) in self.shards.iter().zip(group.unwrap_or_default()) {
+                later.note_port(socket.local().port());
+                shard.lock().open_socket(socket);
+            }
         }
     }
 
@@ -325,34 +319,26 @@ impl Driver {
         self.shared.lock().locals.iter().any(|local| local.ip() == ip)
     }
 
-    fn take_steps(&mut self, steps: Vec<Step>) {
-        for step in steps {
-            // A socket is bound without the lock.
-            let socket = match &step {
-                Step::Use(address) if !self.has_address(address.ip) => {
-                    let bound = bind_reported(&self.shards.later, address.clone(), &self.shards.dispatch);
-                    if bound.is_none() {
-                        continue;
+    /// Opens and closes sockets as the core says. Call it before the core is drained.
+    fn obey(&mut self) {
+        loop {
+            let Some(order) = self.shared.lock().core.poll_socket() else { return };
+            match order {
+                SocketOrder::Open { address, .. } if self.has_address(address) => {}
+                SocketOrder::Open { address, interface } => {
+                    // A socket is bound without the lock.
+                    let device = device_of(address, &interface);
+                    let bound = self.shards.later.bind(address, device, &self.shards.dispatch);
+                    let mut state = self.shared.lock();
+                    match bound.ok().and_then(|mut sockets| sockets.pop()) {
+                        Some(socket) => state.enter_address(socket.local(), Some(socket)),
+                        None => {
+                            let now = state.now();
+                            state.core.refuse_address(now, address);
+                        }
                     }
-                    bound
                 }
-                _ => None,
-            };
-            let mut state = self.shared.lock();
-            let now = state.now();
-            match step {
-                Step::Use(address) => {
-                    if let Some(socket) = socket {
-                        state.enter_address(socket.local(), Some(socket));
-                    }
-                    state.notify_links(now, address.ip, true);
-                }
-                Step::Down(ip) => state.notify_links(now, ip, false),
-                Step::Delete(_) => state.follow_all(now),
-                Step::Gone(ip) => {
-                    state.leave_address(ip);
-                    state.follow_all(now);
-                }
+                SocketOrder::Close(address) => self.shared.lock().leave_address(address),
             }
         }
     }
@@ -364,15 +350,17 @@ impl Driver {
         let mut state = shared.lock();
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
+        let done = contain(&mut state, &mut self.outbox, |state, _| expire(state, now));
+        if state.core.follows_links() {
+            drop(state);
+            self.obey();
+            state = shared.lock();
+        }
         let changed = self.change_sockets(std::mem::take(&mut state.socket_changes));
-        let mut steps = Vec::new();
-        let done = contain(&mut state, &mut self.outbox, |state, outbox| {
-            steps = expire(state, now);
-            settle(state, now, set_ups, outbox);
+        let done = done.and_then(|()| {
+            contain(&mut state, &mut self.outbox, |state, outbox| settle(state, now, set_ups, outbox))
         });
         if done.is_none() {
-            drop(state);
-            self.take_steps(steps);
             return Some(true);
         }
         state.unsettled = false;
@@ -383,18 +371,15 @@ impl Driver {
         if state.dropped && state.slots.is_empty() || state.closed && state.is_idle() {
             return None;
         }
-        let follow = state.follow_at.first().map(|(due, _)| *due);
-        let follower = state.follower.as_ref().and_then(Follower::next_timeout);
         let linger = state.next_abort();
         let keys = state.next_keys();
         // Some were not served, or events have queued them since.
         let set_up = state.next_set_up();
         let waiting = set_up.is_some_and(|at| at <= now);
-        let timers = [state.core.poll_timeout(), linger, follow, follower, keys, set_up.filter(|_| !waiting)];
+        let timers = [state.core.poll_timeout(), linger, keys, set_up.filter(|_| !waiting)];
         let deadline = timers.into_iter().flatten().min();
         drop(state);
-        let busy = changed || !steps.is_empty() || waiting;
-        self.take_steps(steps);
+        let busy = changed || waiting;
         if self.deadline != deadline {
             self.deadline = deadline;
             if let Some(deadline) = deadline {
@@ -657,36 +642,35 @@ fn settle(state: &mut State, now: Time, set_ups: &mut u32, outbox: &mut Outbox) 
     loop {
         drain(state, now, None, outbox);
         state.collect_trace();
-        let mut any = false;
-        state.take_events(|state, handle, event| {
-            any = true;
-            state.follow_event(now, handle, event);
-        });
-        any |= state.look_after(now);
-        if !any {
+        let any = state.take_events();
+        if !state.look_after(now) && !any {
             break;
         }
     }
     state.wake_writers();
 }
 
-/// Fires every timer that is due. Returns the changes to make for the host's interfaces.
-fn expire(state: &mut State, now: Time) -> Vec<Step> {
+/// Fires every timer that is due.
+fn expire(state: &mut State, now: Time) {
     while let Some(handle) = state.core.handle_next_timeout(now) {
         state.touch(handle);
     }
     state.expire_keys(now);
     state.expire_unproven(now);
-    let mut steps = std::mem::take(&mut state.steps);
-    steps.extend(state.follower.as_mut().map(|follower| follower.timeout(now)).unwrap_or_default());
-    while let Some(&(due, handle)) = state.follow_at.first() {
-        if due > now {
-            break;
-        }
-        state.follow_at.pop_first();
-        state.follow(now, handle);
+}
+
+/// Returns what the core must know of an interface.
+fn link_of(interface: Interface) -> LinkChange {
+    let Interface { index, name, loopback, up, addresses } = interface;
+    let mut link = LinkChange::new(index, name).with_addresses(addresses).with_carrier(up);
+    if loopback {
+        link.kind = LinkKind::Loopback;
     }
-    steps
+    link
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    Scope::of(&ip) == Scope::LinkLocal
 }
 
 /// Handles an ICMP message about a packet from `local`. Returns whether it ended a set-up, shortened its wait

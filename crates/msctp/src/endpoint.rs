@@ -23,7 +23,6 @@ use crate::host::Host;
 use crate::keys::{Keys, for_role};
 use crate::listener::{Arrivals, Listener};
 use crate::log;
-use crate::mobile::Moves;
 use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
 use crate::secure::Security;
@@ -416,7 +415,7 @@ fn begin_at(
     }
     let reaches = |local: &IpAddr| peer.addresses.iter().any(|remote| msctp_proto::can_pair(local, remote));
     let mut addresses = state.sources(chosen);
-    let fixed = peer.from.is_some() && state.follower.is_none();
+    let fixed = peer.from.is_some() && !state.core.follows_links();
     if let Some(from) = peer.from {
         let Some(&named) = from.first() else {
             let want = "at least one address, or None".to_owned();
@@ -446,12 +445,12 @@ fn begin_at(
     let handle = state.core.connect(now, config, local, remote)?;
     if let Some(association) = state.core.association_mut(handle) {
         association.encapsulate(peer.udp_port);
+        if fixed {
+            association.keep_addresses();
+        }
     }
     let mut slot = Box::new(Slot::new(Phase::Connecting, 1));
     slot.keys = keys;
-    if fixed {
-        slot.moves = Some(Box::new(Moves { fixed, ..Moves::default() }));
-    }
     state.insert_slot(handle, slot);
     state.limit_set_up(now, handle);
     state.wake_driver();

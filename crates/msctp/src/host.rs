@@ -1,15 +1,16 @@
 //! [`Host`]: the addresses of this host and which of them the options name, for the core. Binds nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use msctp_proto::HostAddrs;
-use msctp_udp::{Change, LocalAddress};
+use msctp_udp::{Interface, LocalAddress};
 
 /// The addresses of this host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
-    usable: BTreeSet<IpAddr>,
+    /// Those of each interface.
+    usable: BTreeMap<u32, BTreeSet<IpAddr>>,
     /// Addresses that `EndpointOptions::bind` names.
     named: Vec<IpAddr>,
     /// Unspecified addresses that it names.
@@ -19,16 +20,29 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(usable: &[LocalAddress], bind: &[SocketAddr]) -> Self {
         let (wildcards, named) = bind.iter().map(SocketAddr::ip).partition(IpAddr::is_unspecified);
-        Self { usable: usable.iter().map(|local| local.ip).collect(), named, wildcards }
+        let mut of_interfaces: BTreeMap<u32, BTreeSet<IpAddr>> = BTreeMap::new();
+        for local in usable {
+            of_interfaces.entry(local.index).or_default().insert(local.ip);
+        }
+        Self { usable: of_interfaces, named, wildcards }
     }
 
-    /// Records a change of the host's addresses. Returns whether there was one.
-    pub(crate) fn change(&mut self, change: &Change) -> bool {
-        match change {
-            Change::Up(local) => self.usable.insert(local.ip),
-            Change::Down(_) => false,
-            Change::Gone(ip) => self.usable.remove(ip),
+    /// Records the state of interfaces. Returns the addresses that the host has no longer.
+    pub(crate) fn change(&mut self, changed: &[Interface]) -> Vec<IpAddr> {
+        let before = self.all();
+        for interface in changed {
+            let addresses: BTreeSet<IpAddr> = interface.addresses.iter().copied().collect();
+            if addresses.is_empty() {
+                self.usable.remove(&interface.index);
+            } else {
+                self.usable.insert(interface.index, addresses);
+            }
         }
+        before.difference(&self.all()).copied().collect()
+    }
+
+    fn all(&self) -> BTreeSet<IpAddr> {
+        self.usable.values().flatten().copied().collect()
     }
 
     /// Returns whether the address is used because of a wildcard or because the endpoint follows the host's
@@ -44,7 +58,7 @@ impl Host {
 
     /// Returns the addresses for the core. `sockets` are those of the open sockets.
     pub(crate) fn addresses(&self, sockets: impl Iterator<Item = IpAddr>) -> HostAddrs {
-        let mut all = self.usable.clone();
+        let mut all = self.all();
         let sockets: BTreeSet<IpAddr> = sockets.collect();
         all.extend(&sockets);
         let unnamed = sockets.into_iter().filter(|ip| self.is_unnamed(ip)).collect();
@@ -72,8 +86,16 @@ mod tests {
         let addresses = host.addresses(sockets.into_iter());
         assert_eq!(addresses.all, ["10.0.0.1", "172.17.0.1", "192.0.2.1"].map(ip));
         assert_eq!(addresses.unnamed, [ip("192.0.2.1")]);
-        assert!(host.change(&Change::Gone(ip("172.17.0.1"))) && !host.change(&Change::Down(ip("10.0.0.1"))));
-        assert!(!host.change(&Change::Up(local("10.0.0.1"))));
+        let eth0 = |up, addresses: &[&str]| Interface {
+            index: 1,
+            name: "eth0".to_owned(),
+            loopback: false,
+            up,
+            addresses: addresses.iter().map(|text| ip(text)).collect(),
+        };
+        assert_eq!(host.change(&[eth0(true, &["10.0.0.1"])]), [ip("172.17.0.1")]);
+        assert_eq!(host.change(&[eth0(false, &["10.0.0.1"])]), [] as [IpAddr; 0], "the host still has it");
         assert_eq!(host.addresses(sockets.into_iter()).all, ["10.0.0.1", "192.0.2.1"].map(ip));
+        assert_eq!(host.change(&[eth0(false, &[])]), [ip("10.0.0.1")]);
     }
 }

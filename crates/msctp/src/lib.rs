@@ -69,8 +69,8 @@
 //! assert_eq!(cubic.validate(), Ok(()));
 //! ```
 //!
-//! *When* data moves is decided in two places. A mobile endpoint moves it to the interface that
-//! [`Mobility::prefer`] likes best, and away from one that is down. The policy moves it too
+//! *When* data moves, the core decides ([`Mobility`]): a mobile endpoint moves it to the interface that
+//! [`Mobility::prefer`] likes best, and away from one that is down. The policy, its plug-in, moves it too
 //! ([`SwitchPrimary`](handover::Action::SwitchPrimary)); for it to decide alone, leave `prefer` empty, which
 //! makes all interfaces equal, or do not use [`EndpointOptions::mobile`].
 //!
@@ -148,7 +148,6 @@ mod endpoint;
 mod error;
 mod event_queue;
 mod events;
-mod follow;
 mod forward;
 mod history;
 mod host;
@@ -159,7 +158,6 @@ mod keys;
 mod keys;
 mod listener;
 mod log;
-mod mobile;
 mod numbers;
 mod options;
 mod outbox;
@@ -196,7 +194,6 @@ pub use error::{
 };
 pub use events::Events;
 pub use history::{History, Move};
-pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer, TraceSink};
 pub use secure::Security;
 pub use setup::{Connecting, Incoming};
@@ -271,10 +268,10 @@ pub use msctp_proto::{
     Abandoned, AbandonedCount, AbortReason, AddressError, AddressRequest, Agreed, AssociationState,
     AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT,
     EcnStats, EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery,
-    Message, Moves, OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse,
-    Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure,
-    SharedKey, SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind,
-    UnknownScheduler, Verdicts,
+    Message, Mobility, Moves, OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats,
+    PathUse, Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath,
+    SendFailure, SharedKey, SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig,
+    TraceEvent, TraceKind, Translation, UnknownScheduler, Verdicts,
 };
 pub use msctp_udp::SocketError;
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

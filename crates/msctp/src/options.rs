@@ -5,11 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig, TraceEvent};
+use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig, Mobility, TraceEvent};
 use msctp_udp::{LocalAddress, UDP_HEADER};
 use msctp_units::Span;
-
-use crate::mobile::{Mobility, begins_with_one_of};
 
 /// The default SCTP port. With UDP encapsulation the UDP port distinguishes the programs of a host.
 pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
@@ -113,7 +111,7 @@ impl EndpointOptions {
     pub(crate) fn follows(&self, local: &LocalAddress) -> bool {
         let followed =
             |mobility: &Mobility| mobility.follows(&local.interface) || local.loopback && mobility.loopback;
-        !begins_with_one_of(&local.interface, &self.except) && self.mobility.as_ref().is_none_or(followed)
+        !is_excepted(&local.interface, &self.except) && self.mobility.as_ref().is_none_or(followed)
     }
 
     /// Passes the trace of every association to a function as it is recorded. The crate `msctp-qlog` writes
@@ -228,6 +226,11 @@ pub(crate) fn over_udp(mut config: Config, offload: bool, idle_timeout: Option<S
         }
     }
     config
+}
+
+/// Returns whether an interface's name begins with one of these prefixes.
+pub(crate) fn is_excepted(interface: &str, except: &[String]) -> bool {
+    except.iter().any(|begin| interface.starts_with(begin.as_str()))
 }
 
 #[cfg(test)]

@@ -64,6 +64,6 @@ impl State {
             outbox.drop_rest();
         }
         let lost = Event::Lost(LossReason::Panicked { message: message(&*panic) });
-        self.take_event(handle, lost, &mut |state, handle, event| state.follow_event(now, handle, event));
+        self.take_event(handle, lost);
     }
 }

@@ -78,7 +78,7 @@ impl State {
         }
         match result {
             Err(error) => self.fail_keys(now, handle, error),
-            Ok(()) if became_protected => self.note_protected(now, handle),
+            Ok(()) if became_protected => self.prove(handle),
             Ok(()) => {}
         }
     }
@@ -159,13 +159,6 @@ impl State {
         if let (Some(remote), Some(listener)) = (remote, self.listeners.get(&slot.sctp_ports.0)) {
             listener.arrivals.reject(remote, Rejection::TooManySetUps);
         }
-    }
-
-    /// Completes the set-up of an association whose peer has confirmed the keys.
-    fn note_protected(&mut self, now: Time, handle: Handle) {
-        self.prove(handle);
-        // Before there were keys the core rejected requests to change addresses.
-        self.follow(now, handle);
     }
 
     /// Aborts an association whose key management failed.

@@ -8,7 +8,6 @@ use crate::event_queue::EventQueue;
 use crate::history::Record;
 use crate::keys::Keys;
 use crate::log::Log;
-use crate::mobile::Moves;
 use crate::numbers::Numbers;
 use crate::wakers::{Wait, Wakers};
 use crate::whole::{MAX_MESSAGE, Parts, Step};
@@ -76,8 +75,6 @@ pub(crate) struct Slot {
     pub(crate) losing_restarts: u32,
     /// Number of restarts of the peer that readers have reached, behind all that came before.
     pub(crate) restarts: u32,
-    /// Outstanding changes of addresses; `None` until the endpoint follows its interfaces.
-    pub(crate) moves: Option<Box<Moves>>,
     /// Time at which the association came up, and its moves.
     pub(crate) record: Record,
     pub(crate) log: Log,
@@ -106,7 +103,6 @@ impl Slot {
             discarded: false,
             losing_restarts: 0,
             restarts: 0,
-            moves: None,
             record: Record::default(),
             log: Log::none(),
         }

@@ -7,7 +7,7 @@ use msctp_proto::ConfigError;
 use msctp_udp::{LocalAddress, Socket, SocketError, check_local, list_addresses, source_for};
 use msctp_units::Time;
 
-use crate::binding::SocketChange;
+use crate::binding::{SocketChange, device_of};
 use crate::endpoint::Endpoint;
 use crate::error::{BindError, ConnectError};
 use crate::options::Peer;
@@ -72,9 +72,7 @@ impl Endpoint {
         let shards = self.shards();
         let (known, device) = {
             let state = shards.first().lock();
-            let reported = state.follower.as_ref().and_then(|follower| follower.reported(ip));
-            let device = reported.filter(|local| !local.loopback && !local.interface.is_empty());
-            (state.socket_of(ip), device.map(|local| local.interface.clone()))
+            (state.socket_of(ip), state.core.interface_of(ip).and_then(|name| device_of(ip, name)))
         };
         if let Some(local) = known {
             check_local(ip).map_err(|error| SocketError::Io { address: local, error })?;
@@ -95,12 +93,10 @@ impl Endpoint {
         self.shards().each(|state| {
             let now = state.now();
             state.removed.insert(ip);
-            match &mut state.follower {
-                Some(follower) => {
-                    let steps = follower.remove(now, ip);
-                    state.steps.extend(steps);
-                }
-                None => state.close_socket(now, ip),
+            if state.core.follows_links() {
+                state.core.remove_address(now, ip);
+            } else {
+                state.close_socket(now, ip);
             }
             state.wake_driver();
         });
@@ -148,12 +144,12 @@ impl State {
     pub(crate) fn begin_to_follow(&mut self, watched: bool, listed: Option<&[LocalAddress]>) {
         self.watched = watched;
         let now = self.now();
-        let Some(follower) = self.follower.as_mut().filter(|_| !watched) else { return };
+        if watched {
+            return;
+        }
         for ip in self.locals.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified()) {
             let local = listed.unwrap_or_default().iter().find(|local| local.ip == ip);
-            let local = local.cloned().unwrap_or_else(|| LocalAddress::new(ip, String::new(), 0));
-            // There are no associations that could move.
-            let _steps = follower.add(now, local);
+            self.core.add_address(now, ip, local.map_or("", |local| &local.interface));
         }
     }
 
@@ -179,21 +175,20 @@ impl State {
                 sources.push(ip);
             }
         }
-        if let Some(follower) = &self.follower {
-            sources.sort_by_key(|ip| follower.rank(*ip).unwrap_or(usize::MAX));
+        if self.core.follows_links() {
+            sources.sort_by_key(|ip| self.core.rank_of(*ip).unwrap_or(usize::MAX));
         }
         sources.truncate(msctp_proto::MAX_ADDRESSES);
         sources
     }
 
     fn may_use(&self, ip: IpAddr) -> bool {
-        let down = self.follower.as_ref().is_some_and(|follower| follower.is_down(ip));
-        !down && !self.removed.contains(&ip)
+        !self.core.is_down(ip) && !self.removed.contains(&ip)
     }
 
     /// Returns why no local address reaches a peer.
     pub(crate) fn unreached(&self, peer: SocketAddr) -> ConnectError {
-        let comes = self.follower.is_some() || self.host.wants_all_like(peer.ip());
+        let comes = self.core.follows_links() || self.host.wants_all_like(peer.ip());
         let network = |ip: &IpAddr| !ip.is_loopback() && self.may_use(*ip);
         if comes && !self.local_ips().iter().any(network) {
             return ConnectError::NoNetwork;
@@ -208,14 +203,12 @@ impl State {
         if socket.is_some() || !self.locals.contains(&local) {
             self.enter_address(local, socket);
         }
-        match &mut self.follower {
-            Some(follower) => {
-                let reported = listed.or_else(|| follower.reported(ip).cloned());
-                let address = reported.unwrap_or_else(|| LocalAddress::new(ip, String::new(), 0));
-                let steps = follower.add(now, address);
-                self.steps.extend(steps);
-            }
-            None => self.notify_links(now, ip, true),
+        if self.core.follows_links() {
+            let listed = listed.map(|listed| listed.interface);
+            let name = listed.or_else(|| self.core.interface_of(ip).map(str::to_owned)).unwrap_or_default();
+            self.core.add_address(now, ip, &name);
+        } else {
+            self.core.notify_link(now, ip, true);
         }
         self.wake_driver();
     }
@@ -247,14 +240,14 @@ impl State {
         self.enter_address(local, Some(socket));
         // The associations of an address that came back use it again.
         let now = self.now();
-        self.notify_links(now, local.ip(), true);
+        self.core.notify_link(now, local.ip(), true);
         self.wake_driver();
     }
 
     /// Closes a socket.
     pub(crate) fn close_socket(&mut self, now: Time, ip: IpAddr) {
         self.leave_address(ip);
-        self.notify_links(now, ip, false);
+        self.core.notify_link(now, ip, false);
         self.wake_driver();
     }
 }

@@ -23,7 +23,6 @@ use crate::host::Host;
 use crate::keys::{Keys, for_role};
 use crate::listener::Listener;
 use crate::log::Log;
-use crate::mobile::{Follower, Step};
 use crate::options::{TraceSink, over_udp};
 use crate::outbox::Outbox;
 use crate::place::Place;
@@ -100,14 +99,8 @@ pub(crate) struct State {
     connect_by: BTreeSet<(Time, Handle)>,
     /// Associations of the three sets above that changed. Only these are checked.
     touched: Vec<Handle>,
-    /// Follows the host's interfaces.
-    pub(crate) follower: Option<Follower>,
-    /// Changes that the application made for the follower, and that the task has not seen.
-    pub(crate) steps: Vec<Step>,
     /// True if something reports changes of the host's interfaces.
     pub(crate) watched: bool,
-    /// Time of each association's next move.
-    pub(crate) follow_at: BTreeSet<(Time, Handle)>,
     /// Tasks that wait for the last association to end.
     pub(crate) idlers: Wakers,
     /// Number of associations that are not over.
@@ -140,14 +133,17 @@ pub(crate) struct State {
 
 impl Shared {
     pub(crate) fn new(
-        core: Core,
+        mut core: Core,
         clock: Clock,
         (locals, host): (Vec<SocketAddr>, Host),
         options: &crate::EndpointOptions,
         place: Place,
         unproven: OfEndpoint,
     ) -> Arc<Self> {
-        let follower = options.mobility.clone().map(|mobility| Follower::new(mobility, &locals));
+        if let Some(mobility) = &options.mobility {
+            let sockets: Vec<IpAddr> = locals.iter().map(SocketAddr::ip).collect();
+            core.follow_links(mobility.clone(), &sockets);
+        }
         let mut state = State {
             core,
             place,
@@ -178,10 +174,7 @@ impl Shared {
             abort_at: BTreeSet::new(),
             connect_by: BTreeSet::new(),
             touched: Vec::new(),
-            follower,
-            steps: Vec::new(),
             watched: false,
-            follow_at: BTreeSet::new(),
             idlers: Wakers::default(),
             live: 0,
             flushed: true,
@@ -515,7 +508,6 @@ impl State {
         if let Some(deadline) = self.abandoned.remove(&handle) {
             self.abort_at.remove(&(deadline, handle));
         }
-        self.follow_at.retain(|(_, waiting)| *waiting != handle);
     }
 
     /// Gives a set-up of this end up after the endpoint's time for it.
@@ -551,24 +543,22 @@ impl State {
         self.traced[before..].sort_by_key(|(_, event)| event.at);
     }
 
-    /// Forwards the core's events. Call it when the core has nothing more to send.
-    pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
+    /// Forwards the core's events. Call it when the core has nothing more to send. Returns whether there were
+    /// any.
+    pub(crate) fn take_events(&mut self) -> bool {
+        let mut any = false;
         while let Some((handle, event)) = self.core.poll_event() {
-            self.take_event(handle, event, &mut moved);
+            any = true;
+            self.take_event(handle, event);
         }
+        any
     }
 
     /// Forwards an event of an association.
-    pub(crate) fn take_event(
-        &mut self,
-        handle: Handle,
-        mut event: Event,
-        moved: &mut impl FnMut(&mut Self, Handle, &Event),
-    ) {
+    pub(crate) fn take_event(&mut self, handle: Handle, mut event: Event) {
         if event == Event::Lost(LossReason::Aborted) && self.is_abandoned(handle) {
             event = Event::Lost(LossReason::SetupTimeout);
         }
-        moved(self, handle, &event);
         if let Event::Streams(change) = &event {
             self.note_streams(handle, change);
         }
@@ -744,8 +734,8 @@ impl State {
 
     /// Sorts the local addresses by preference: associations begin at the first.
     pub(crate) fn sort_locals(&mut self) {
-        if let Some(follower) = &self.follower {
-            self.locals.sort_by_key(|local| follower.rank(local.ip()).unwrap_or(usize::MAX));
+        if self.core.follows_links() {
+            self.locals.sort_by_key(|local| self.core.rank_of(local.ip()).unwrap_or(usize::MAX));
         }
     }
 

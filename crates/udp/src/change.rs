@@ -1,4 +1,4 @@
-//! [`Change`]: how this host's addresses change.
+//! [`Interface`] and [`LocalAddress`]: what this host has.
 
 use std::net::IpAddr;
 
@@ -29,14 +29,18 @@ impl LocalAddress {
     }
 }
 
-/// A change of this host's addresses. An address is usable while its link is up and it is no longer tentative
-/// (RFC 4862 §5.4).
+/// The state of an interface of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The address is usable from now on.
-    Up(LocalAddress),
-    /// The address's link went down, but the address still exists.
-    Down(IpAddr),
-    /// The address was removed.
-    Gone(IpAddr),
+pub struct Interface {
+    /// Index of the interface.
+    pub index: u32,
+    /// Name of the interface.
+    pub name: String,
+    /// True for the loopback interface.
+    pub loopback: bool,
+    /// True if the interface is up and has a carrier.
+    pub up: bool,
+    /// The addresses of the interface that are not tentative (RFC 4862 §5.4), in ascending order; none if it
+    /// is gone.
+    pub addresses: Vec<IpAddr>,
 }

@@ -1,4 +1,4 @@
-//! [`Interfaces`]: the host's links and addresses, from netlink messages. May not touch a socket.
+//! [`Table`]: the host's links and addresses, from netlink messages. May not touch a socket.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,81 +7,74 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 
-use crate::change::{Change, LocalAddress};
+use crate::change::{Interface, LocalAddress};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Link {
     name: String,
     up: bool,
     loopback: bool,
-}
-
-#[derive(Debug)]
-struct Entry {
-    /// Duplicate address detection is over.
-    valid: bool,
-    link_local: bool,
+    /// The addresses, and whether they are usable.
+    addresses: BTreeMap<IpAddr, bool>,
 }
 
 /// All links and addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
+    /// The links, by their indices. One without a name has addresses, and was not reported yet.
     links: BTreeMap<u32, Link>,
-    /// Several interfaces may have the same address.
-    addresses: BTreeMap<(IpAddr, u32), Entry>,
-    /// The interface of each address whose last reported change is [`Change::Up`].
-    reported: BTreeMap<IpAddr, u32>,
+    /// The interfaces as reported last.
+    reported: BTreeMap<u32, Interface>,
     /// Addresses from before a dump that the dump has not listed yet. Those that remain at its end are
     /// removed.
-    unseen: Vec<(IpAddr, u32)>,
+    unseen: Vec<(u32, IpAddr)>,
 }
 
 impl Table {
     /// Begins a dump, in which the kernel lists everything again.
     pub(crate) fn begin_again(&mut self) {
-        self.unseen = self.addresses.keys().copied().collect();
+        let of_link =
+            |(&index, link): (&u32, &Link)| link.addresses.keys().map(move |&ip| (index, ip)).collect();
+        self.unseen = self.links.iter().flat_map::<Vec<_>, _>(of_link).collect();
     }
 
     /// Ends a dump.
-    pub(crate) fn end_again(&mut self) -> Vec<Change> {
+    pub(crate) fn end_again(&mut self) -> Vec<Interface> {
         let unseen = std::mem::take(&mut self.unseen);
-        unseen.into_iter().flat_map(|(ip, index)| self.remove(ip, index)).collect()
+        let reports = unseen.into_iter().filter_map(|(index, ip)| self.remove(index, ip));
+        reports.collect()
     }
 
-    /// Applies a message. Returns the changes, and none if the state was known.
-    pub(crate) fn apply(&mut self, message: &RouteNetlinkMessage) -> Vec<Change> {
+    /// Applies a message. Returns the interface if its state changed.
+    pub(crate) fn apply(&mut self, message: &RouteNetlinkMessage) -> Option<Interface> {
         match message {
             RouteNetlinkMessage::NewLink(link) => self.set_link(link),
-            RouteNetlinkMessage::DelLink(link) => {
-                self.links.remove(&link.header.index);
-                self.report_changes(link.header.index)
-            }
+            RouteNetlinkMessage::DelLink(link) => self.take_away(link.header.index),
             RouteNetlinkMessage::NewAddress(address) => self.set_address(address),
             RouteNetlinkMessage::DelAddress(address) => {
-                let ip = address_of(address);
-                ip.map(|ip| self.remove(ip, address.header.index)).unwrap_or_default()
+                self.remove(address.header.index, address_of(address)?)
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 
-    fn set_link(&mut self, message: &LinkMessage) -> Vec<Change> {
+    fn set_link(&mut self, message: &LinkMessage) -> Option<Interface> {
+        // Changes of a bridge's ports have no name; they do not change the link itself.
         let name = message.attributes.iter().find_map(|attribute| match attribute {
             LinkAttribute::IfName(name) => Some(name.clone()),
             _ => None,
-        });
-        let index = message.header.index;
-        // Changes of a bridge's ports have no name; they do not change the link itself.
-        let Some(name) = name else { return Vec::new() };
-        let flags = message.header.flags;
+        })?;
+        let (index, flags) = (message.header.index, message.header.flags);
+        let link = self.links.entry(index).or_default();
+        link.name = name;
         // Administratively up, and with a carrier.
-        let up = flags.contains(LinkFlags::Up) && flags.contains(LinkFlags::LowerUp);
-        self.links.insert(index, Link { name, up, loopback: flags.contains(LinkFlags::Loopback) });
-        self.report_changes(index)
+        link.up = flags.contains(LinkFlags::Up) && flags.contains(LinkFlags::LowerUp);
+        link.loopback = flags.contains(LinkFlags::Loopback);
+        self.report(index)
     }
 
-    fn set_address(&mut self, message: &AddressMessage) -> Vec<Change> {
-        let Some(ip) = address_of(message) else { return Vec::new() };
+    fn set_address(&mut self, message: &AddressMessage) -> Option<Interface> {
+        let ip = address_of(message)?;
         let flags = message.attributes.iter().find_map(|attribute| match attribute {
             AddressAttribute::Flags(flags) => Some(*flags),
             _ => None,
@@ -89,77 +82,65 @@ impl Table {
         let flags = flags.unwrap_or(AddressFlags::from_bits_retain(message.header.flags.bits().into()));
         let unusable = AddressFlags::Tentative | AddressFlags::Dadfailed;
         let index = message.header.index;
-        self.unseen.retain(|unseen| *unseen != (ip, index));
+        self.unseen.retain(|unseen| *unseen != (index, ip));
         let valid = !flags.intersects(unusable) || flags.contains(AddressFlags::Optimistic);
-        let link_local = message.header.scope == AddressScope::Link;
-        self.addresses.insert((ip, index), Entry { valid, link_local });
-        self.report_change(ip)
+        // An address of the link's scope is of no use beyond it.
+        let leads_out = message.header.scope != AddressScope::Link || is_link_local(ip);
+        self.links.entry(index).or_default().addresses.insert(ip, valid && leads_out);
+        self.report(index)
     }
 
-    fn remove(&mut self, ip: IpAddr, index: u32) -> Vec<Change> {
-        if self.addresses.remove(&(ip, index)).is_none() {
-            return Vec::new();
+    fn remove(&mut self, index: u32, ip: IpAddr) -> Option<Interface> {
+        self.links.get_mut(&index)?.addresses.remove(&ip)?;
+        self.report(index)
+    }
+
+    /// Returns an interface that is gone as one without addresses.
+    fn take_away(&mut self, index: u32) -> Option<Interface> {
+        self.links.remove(&index)?;
+        let before = self.reported.remove(&index)?;
+        Some(Interface { up: false, addresses: Vec::new(), ..before })
+    }
+
+    /// Returns the state of an interface, if it is not the one reported last.
+    fn report(&mut self, index: u32) -> Option<Interface> {
+        let state = self.state(index)?;
+        if self.reported.get(&index) == Some(&state) {
+            return None;
         }
-        if self.holders(ip).next().is_none() {
-            self.reported.remove(&ip);
-            return vec![Change::Gone(ip)];
-        }
-        self.report_change(ip)
+        self.reported.insert(index, state.clone());
+        Some(state)
     }
 
-    /// Returns the interfaces that have an address, and whether the address works there.
-    fn holders(&self, ip: IpAddr) -> impl Iterator<Item = (u32, bool)> {
-        let entries = self.addresses.range((ip, 0)..=(ip, u32::MAX));
-        entries.map(|(&(_, index), entry)| {
-            (index, entry.valid && self.links.get(&index).is_some_and(|link| link.up))
-        })
-    }
-
-    /// Returns the changes of a link's addresses.
-    fn report_changes(&mut self, index: u32) -> Vec<Change> {
-        let of_link = |(ip, at): &(IpAddr, u32)| (*at == index).then_some(*ip);
-        let ips: Vec<IpAddr> = self.addresses.keys().filter_map(of_link).collect();
-        ips.into_iter().flat_map(|ip| self.report_change(ip)).collect()
-    }
-
-    /// Returns the changes of an address. If the address works only at another interface than the reported
-    /// one, it is first removed, because its sockets may be bound to that interface.
-    fn report_change(&mut self, ip: IpAddr) -> Vec<Change> {
-        let before = self.reported.get(&ip).copied();
-        let working: Vec<u32> =
-            self.holders(ip).filter(|(_, works)| *works).map(|(index, _)| index).collect();
-        if before.is_some_and(|index| working.contains(&index)) {
-            return Vec::new();
-        }
-        let now = working.first().copied();
-        let up = now.and_then(|index| self.local_address(ip, index));
-        match now {
-            Some(index) => self.reported.insert(ip, index),
-            None => self.reported.remove(&ip),
-        };
-        match (before, up) {
-            (None, None) => Vec::new(),
-            (None, Some(up)) => vec![Change::Up(up)],
-            (Some(_), None) => vec![Change::Down(ip)],
-            (Some(_), Some(up)) => vec![Change::Gone(ip), Change::Up(up)],
-        }
-    }
-
-    /// Returns the usable addresses.
-    pub(crate) fn usable(&self) -> impl Iterator<Item = LocalAddress> {
-        self.reported.iter().filter_map(|(&ip, &index)| self.local_address(ip, index))
-    }
-
-    fn local_address(&self, ip: IpAddr, index: u32) -> Option<LocalAddress> {
-        let (entry, link) = (self.addresses.get(&(ip, index))?, self.links.get(&index)?);
-        Some(LocalAddress {
-            ip,
-            interface: link.name.clone(),
+    fn state(&self, index: u32) -> Option<Interface> {
+        let link = self.links.get(&index).filter(|link| !link.name.is_empty())?;
+        let usable = link.addresses.iter().filter(|(_, usable)| **usable);
+        Some(Interface {
             index,
+            name: link.name.clone(),
             loopback: link.loopback,
-            link_local: entry.link_local,
+            up: link.up,
+            addresses: usable.map(|(&ip, _)| ip).collect(),
         })
     }
+
+    /// Returns the usable addresses, each once.
+    pub(crate) fn usable(&self) -> Vec<LocalAddress> {
+        let mut usable: Vec<LocalAddress> = Vec::new();
+        for interface in self.links.keys().filter_map(|&index| self.state(index)).filter(|link| link.up) {
+            for ip in interface.addresses {
+                let local = LocalAddress::new(ip, interface.name.clone(), interface.index);
+                usable.push(LocalAddress { loopback: interface.loopback, ..local });
+            }
+        }
+        usable.sort_by_key(|local| local.ip);
+        usable.dedup_by_key(|local| local.ip);
+        usable
+    }
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    LocalAddress::new(ip, String::new(), 0).link_local
 }
 
 /// Returns the address itself. On a point-to-point link, `Address` is the peer's and `Local` is this host's.
@@ -203,78 +184,84 @@ mod tests {
         RouteNetlinkMessage::NewAddress(message(index, ip, AddressFlags::Permanent))
     }
 
-    fn up(index: u32, ip: &str) -> Change {
-        let interface = format!("wlan{index}");
-        Change::Up(LocalAddress {
-            ip: ip.parse().unwrap(),
-            interface,
+    /// The report of an interface that is up or not, with these addresses.
+    fn seen(index: u32, up: bool, addresses: &[&str]) -> Option<Interface> {
+        Some(Interface {
             index,
+            name: format!("wlan{index}"),
             loopback: false,
-            link_local: false,
+            up,
+            addresses: addresses.iter().map(|ip| ip.parse().unwrap()).collect(),
         })
     }
 
+    fn gone(index: u32, ip: &str) -> RouteNetlinkMessage {
+        RouteNetlinkMessage::DelAddress(message(index, ip, AddressFlags::Permanent))
+    }
+
     #[test]
-    fn an_address_is_up_when_it_and_its_link_are() {
+    fn an_interface_is_reported_when_its_link_or_its_addresses_change() {
         let mut table = Table::default();
-        assert_eq!(table.apply(&address(2, "10.0.0.2")), [], "the link is not known yet");
-        assert_eq!(table.apply(&link(2, LinkFlags::Up)), [], "no carrier");
-        assert_eq!(table.apply(&link(2, UP)), [up(2, "10.0.0.2")]);
-        assert_eq!(table.apply(&link(2, UP | LinkFlags::Promisc)), [], "nothing new");
-        assert_eq!(table.apply(&address(2, "10.0.0.3")), [up(2, "10.0.0.3")]);
-        let both = ["10.0.0.2", "10.0.0.3"].map(|ip| Change::Down(ip.parse().unwrap()));
-        assert_eq!(table.apply(&link(2, LinkFlags::Up)), both);
-        assert_eq!(table.usable().count(), 0);
-        let gone = RouteNetlinkMessage::DelAddress(message(2, "10.0.0.2", AddressFlags::Permanent));
-        assert_eq!(table.apply(&gone), [Change::Gone("10.0.0.2".parse().unwrap())]);
-        assert_eq!(table.apply(&gone), []);
-        assert_eq!(table.apply(&link(2, UP)), [up(2, "10.0.0.3")]);
-        assert_eq!(table.usable().count(), 1);
+        assert_eq!(table.apply(&address(2, "10.0.0.2")), None, "the link is not known yet");
+        assert_eq!(table.apply(&link(2, LinkFlags::Up)), seen(2, false, &["10.0.0.2"]), "no carrier");
+        assert_eq!(table.apply(&link(2, UP)), seen(2, true, &["10.0.0.2"]));
+        assert_eq!(table.apply(&link(2, UP | LinkFlags::Promisc)), None, "nothing new");
+        assert_eq!(table.apply(&address(2, "10.0.0.3")), seen(2, true, &["10.0.0.2", "10.0.0.3"]));
+        assert_eq!(table.usable().len(), 2);
+        assert_eq!(table.apply(&link(2, LinkFlags::Up)), seen(2, false, &["10.0.0.2", "10.0.0.3"]));
+        assert_eq!(table.usable().len(), 0);
+        assert_eq!(table.apply(&gone(2, "10.0.0.2")), seen(2, false, &["10.0.0.3"]));
+        assert_eq!(table.apply(&gone(2, "10.0.0.2")), None);
+        assert_eq!(table.apply(&link(2, UP)), seen(2, true, &["10.0.0.3"]));
     }
 
     #[test]
     fn a_tentative_address_waits_for_its_verification() {
         let mut table = Table::default();
-        table.apply(&link(3, UP));
+        assert_eq!(table.apply(&link(3, UP)), seen(3, true, &[]));
         let tentative = message(3, "2001:db8::1", AddressFlags::Tentative);
-        assert_eq!(table.apply(&RouteNetlinkMessage::NewAddress(tentative)), []);
-        assert_eq!(table.apply(&address(3, "2001:db8::1")), [up(3, "2001:db8::1")]);
+        assert_eq!(table.apply(&RouteNetlinkMessage::NewAddress(tentative)), None);
+        assert_eq!(table.apply(&address(3, "2001:db8::1")), seen(3, true, &["2001:db8::1"]));
     }
 
     #[test]
-    fn a_link_that_is_taken_away_takes_its_addresses_down() {
+    fn an_address_of_the_links_scope_is_of_no_use() {
+        let mut table = Table::default();
+        table.apply(&link(3, UP));
+        let mut of_link = message(3, "10.0.0.1", AddressFlags::Permanent);
+        of_link.header.scope = AddressScope::Link;
+        assert_eq!(table.apply(&RouteNetlinkMessage::NewAddress(of_link)), None);
+        let mut link_local = message(3, "169.254.0.1", AddressFlags::Permanent);
+        link_local.header.scope = AddressScope::Link;
+        assert_eq!(
+            table.apply(&RouteNetlinkMessage::NewAddress(link_local)),
+            seen(3, true, &["169.254.0.1"])
+        );
+        assert!(table.usable()[0].link_local);
+    }
+
+    #[test]
+    fn a_link_that_is_taken_away_takes_its_addresses_along() {
         let mut table = Table::default();
         table.apply(&link(2, UP));
         table.apply(&address(2, "10.0.0.2"));
         let RouteNetlinkMessage::NewLink(message) = link(2, UP) else { panic!() };
-        assert_eq!(
-            table.apply(&RouteNetlinkMessage::DelLink(message)),
-            [Change::Down("10.0.0.2".parse().unwrap())]
-        );
+        assert_eq!(table.apply(&RouteNetlinkMessage::DelLink(message)), seen(2, false, &[]));
+        assert_eq!(table.apply(&gone(2, "10.0.0.2")), None);
+        assert_eq!(table.usable(), []);
     }
 
     #[test]
-    fn an_address_of_two_interfaces_stays_while_one_has_it() {
+    fn an_address_of_two_interfaces_is_listed_once() {
         let mut table = Table::default();
         table.apply(&link(2, UP));
         table.apply(&link(3, UP));
-        let ip: IpAddr = "10.0.0.2".parse().unwrap();
-        let remove = |index| {
-            let message = message(index, "10.0.0.2", AddressFlags::Permanent);
-            RouteNetlinkMessage::DelAddress(message)
-        };
-        assert_eq!(table.apply(&address(2, "10.0.0.2")), [up(2, "10.0.0.2")]);
-        assert_eq!(table.apply(&address(3, "10.0.0.2")), [], "reported already");
-        assert_eq!(table.apply(&remove(3)), [], "the first still has it");
-        assert_eq!(table.usable().count(), 1);
-        table.apply(&address(3, "10.0.0.2"));
-        // As an interface that becomes a bridge's port loses its address to the bridge.
-        assert_eq!(table.apply(&remove(2)), [Change::Gone(ip), up(3, "10.0.0.2")]);
-        table.apply(&address(2, "10.0.0.2"));
-        assert_eq!(table.apply(&link(3, LinkFlags::Up)), [Change::Gone(ip), up(2, "10.0.0.2")]);
-        assert_eq!(table.apply(&link(2, LinkFlags::Up)), [Change::Down(ip)]);
-        assert_eq!(table.apply(&remove(2)), []);
-        assert_eq!(table.apply(&remove(3)), [Change::Gone(ip)]);
+        assert_eq!(table.apply(&address(2, "10.0.0.2")), seen(2, true, &["10.0.0.2"]));
+        assert_eq!(table.apply(&address(3, "10.0.0.2")), seen(3, true, &["10.0.0.2"]));
+        let listed = |table: &Table| table.usable().iter().map(|local| local.index).collect::<Vec<_>>();
+        assert_eq!(listed(&table), [2]);
+        table.apply(&gone(2, "10.0.0.2"));
+        assert_eq!(listed(&table), [3]);
     }
 
     #[test]
@@ -284,9 +271,9 @@ mod tests {
         table.apply(&address(2, "10.0.0.2"));
         table.apply(&address(2, "10.0.0.3"));
         table.begin_again();
-        assert_eq!(table.apply(&link(2, UP)), []);
-        assert_eq!(table.apply(&address(2, "10.0.0.3")), []);
-        assert_eq!(table.end_again(), [Change::Gone("10.0.0.2".parse().unwrap())]);
+        assert_eq!(table.apply(&link(2, UP)), None);
+        assert_eq!(table.apply(&address(2, "10.0.0.3")), None);
+        assert_eq!(table.end_again(), Vec::from_iter(seen(2, true, &["10.0.0.3"])));
         assert_eq!(table.end_again(), []);
     }
 }

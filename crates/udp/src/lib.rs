@@ -35,7 +35,7 @@ mod watch;
 #[path = "watch_none.rs"]
 mod watch;
 
-pub use change::{Change, LocalAddress};
+pub use change::{Interface, LocalAddress};
 pub use dispatch::Dispatch;
 pub use icmp::{IcmpError, IcmpKind};
 pub use list::list_addresses;

@@ -13,7 +13,7 @@ use netlink_sys::{Socket, SocketAddr};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::change::{Change, LocalAddress};
+use crate::change::{Interface, LocalAddress};
 use crate::interfaces::Table;
 use crate::readiness::watch;
 
@@ -27,14 +27,14 @@ const ENOBUFS: i32 = 105;
 /// Length of the receive buffer in bytes. The kernel puts at most 32 KiB into one answer.
 const BUFFER: usize = 1 << 15;
 
-/// Watches the addresses of this host's network namespace.
+/// Watches the interfaces of this host's network namespace.
 ///
-/// The first changes report the addresses that exist.
+/// The first changes report those that exist.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     socket: AsyncFd<Socket>,
     table: Table,
-    changes: VecDeque<Change>,
+    changes: VecDeque<Interface>,
     buffer: Vec<u8>,
 }
 
@@ -62,15 +62,15 @@ impl InterfaceWatch {
 
     /// Returns the usable addresses.
     pub fn usable(&self) -> Vec<LocalAddress> {
-        self.table.usable().collect()
+        self.table.usable()
     }
 
-    /// Returns the next change. Cancel-safe.
+    /// Returns the next interface whose state changed. Cancel-safe.
     ///
     /// # Errors
     ///
     /// The netlink socket is broken.
-    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Change>> {
+    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Interface>> {
         loop {
             if let Some(change) = self.changes.pop_front() {
                 return Poll::Ready(Ok(change));
@@ -86,7 +86,6 @@ impl InterfaceWatch {
                     if !self.changes.is_empty() {
                         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
                     }
-                    losses_first(&mut self.changes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if error.raw_os_error() == Some(ENOBUFS) => {
@@ -129,27 +128,13 @@ impl InterfaceWatch {
     }
 }
 
-/// Sorts changes reported together: removals before additions. A host that has lost all addresses then moves
-/// with one request instead of several. The changes of one address stay in order.
-fn losses_first(changes: &mut VecDeque<Change>) {
-    let ip = |change: &Change| match change {
-        Change::Up(address) => address.ip,
-        Change::Down(ip) | Change::Gone(ip) => *ip,
-    };
-    let all = changes.make_contiguous();
-    let once = all.iter().enumerate().all(|(n, change)| all[..n].iter().all(|other| ip(other) != ip(change)));
-    if once {
-        all.sort_by_key(|change| matches!(change, Change::Up(_)));
-    }
-}
-
 fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<()> {
     buffer.clear();
     socket.recv(buffer, 0).map(|_| ())
 }
 
 /// Parses the messages of one answer. Returns whether a dump ended.
-fn take(mut bytes: &[u8], table: &mut Table, changes: &mut VecDeque<Change>) -> bool {
+fn take(mut bytes: &[u8], table: &mut Table, changes: &mut VecDeque<Interface>) -> bool {
     let mut done = false;
     while !bytes.is_empty() {
         // Message kinds of newer kernels are skipped by their length.
@@ -177,26 +162,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn removals_are_reported_before_additions() {
-        let ip = |n: u8| std::net::IpAddr::from([10, 0, 0, n]);
-        let up = |n| {
-            Change::Up(LocalAddress {
-                ip: ip(n),
-                interface: "wlan0".to_owned(),
-                index: 1,
-                loopback: false,
-                link_local: false,
-            })
-        };
-        let mut changes = VecDeque::from([up(1), up(2), Change::Down(ip(3)), Change::Gone(ip(4))]);
-        losses_first(&mut changes);
-        assert_eq!(changes, [Change::Down(ip(3)), Change::Gone(ip(4)), up(1), up(2)]);
-        let mut blinks = VecDeque::from([up(1), Change::Down(ip(1)), Change::Down(ip(2))]);
-        losses_first(&mut blinks);
-        assert_eq!(blinks, [up(1), Change::Down(ip(1)), Change::Down(ip(2))]);
-    }
-
-    #[test]
     fn the_loopback_address_is_listed_from_the_start() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -205,7 +170,7 @@ mod tests {
             assert!(loopback.ip.is_loopback());
             let first = poll_fn(|cx| watch.poll_change(cx));
             let first = tokio::time::timeout(Duration::from_secs(60), first).await.unwrap().unwrap();
-            assert!(matches!(first, Change::Up(_)), "{first:?}");
+            assert!(!first.name.is_empty(), "{first:?}");
         });
     }
 }

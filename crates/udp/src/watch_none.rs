@@ -4,14 +4,14 @@ use std::convert::Infallible;
 use std::io;
 use std::task::{Context, Poll};
 
-use crate::change::{Change, LocalAddress};
+use crate::change::{Interface, LocalAddress};
 
-/// Watches the addresses of this host; only Linux is supported.
+/// Watches the interfaces of this host; only Linux is supported.
 #[derive(Debug)]
 pub struct InterfaceWatch(Infallible);
 
 impl InterfaceWatch {
-    /// Fails: address changes are only reported on Linux.
+    /// Fails: interfaces are only reported on Linux.
     ///
     /// # Errors
     ///
@@ -25,12 +25,12 @@ impl InterfaceWatch {
         match self.0 {}
     }
 
-    /// Returns the next change.
+    /// Returns the next interface whose state changed.
     ///
     /// # Errors
     ///
     /// None.
-    pub fn poll_change(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<Change>> {
+    pub fn poll_change(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<Interface>> {
         match self.0 {}
     }
 }

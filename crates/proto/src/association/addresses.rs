@@ -16,7 +16,7 @@ use crate::asconf::{
     Ack, AddressRequest, AsconfEvent, AsconfIn, AsconfOut, Effect, Received, Reception, prepare_local,
 };
 use crate::call_error::CallError;
-use crate::event::{Event, LossReason};
+use crate::event::LossReason;
 use crate::extensions::Extensions;
 use crate::message::Transmit;
 use crate::path::pairing::can_pair;
@@ -87,7 +87,8 @@ impl Association {
     }
 
     /// Requests that the peer add an address of this end (RFC 5061 §4.2.1). Its paths exist at once, and are
-    /// used when the peer has agreed and they are confirmed. [`Event::AddressChange`] reports the answer.
+    /// used when the peer has agreed and they are confirmed.
+    /// [`Event::AddressChange`](crate::Event::AddressChange) reports the answer.
     ///
     /// # Errors
     ///
@@ -255,10 +256,10 @@ impl Association {
                             self.note_local_change(now, AddressRequest::Delete(gone));
                         }
                     }
-                    self.events.push(Event::AddressChange { request, accepted: true });
+                    self.note_answer(request, true);
                 }
                 AsconfEvent::Rejected { request, .. } => {
-                    self.events.push(Event::AddressChange { request, accepted: false });
+                    self.note_answer(request, false);
                 }
                 AsconfEvent::Started(_) | AsconfEvent::Unsupported => {}
             }

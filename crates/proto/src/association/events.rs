@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use super::moving::News;
 use crate::auth::AuthEvent;
 use crate::event::Event;
 
@@ -18,10 +19,13 @@ pub(super) const MAX_WAITING_EVENTS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     waiting: VecDeque<Event>,
+    /// What the events since the last decision about addresses mean.
+    pub(super) news: News,
 }
 
 impl EventQueue {
     pub(super) fn push(&mut self, event: Event) {
+        self.news = self.news.max(News::of(&event));
         if self.is_full() {
             if matches!(event, Event::PeerError { .. }) {
                 return;

@@ -17,6 +17,8 @@ mod forward;
 mod handshake;
 mod input;
 mod liveness;
+mod moves;
+mod moving;
 pub(crate) mod negotiate;
 mod output;
 mod policy;
@@ -35,6 +37,8 @@ mod trace;
 #[cfg(debug_assertions)]
 mod waits;
 
+pub(crate) use self::moves::Moves;
+pub(crate) use self::moving::News;
 pub(crate) use self::table12::stale_cookie;
 
 use core::net::IpAddr;
@@ -96,6 +100,8 @@ pub struct Association {
     rng: RngState,
     handover: Handover,
     readdressing: Readdressing,
+    /// Address requests of `mobility`.
+    moves: Option<Box<Moves>>,
     reconfig: Reconfig,
     auth: Authentication,
     /// State of protection; `None` if it is off, so that other associations pay only for the pointer.
@@ -272,6 +278,7 @@ impl Association {
             // As `inbound`.
             reconfig: Reconfig::new(tags.local_initial_tsn, Tsn::new(0)),
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
+            moves: None,
             auth: Authentication::new(&config.auth, random),
             protection,
             ecn: None,

@@ -303,8 +303,7 @@ impl Association {
         let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
         match self.path_of(at) {
             None => self.ask_newcomer(now, at, false),
-            Some(path) if self.paths.len() > 1 => self.paths.test_receiving_path(path, now),
-            Some(_) => {}
+            Some(path) => self.paths.test_receiving_path(path, now),
         }
         if first {
             // A shutdown may have waited for it.
@@ -581,6 +580,7 @@ impl Association {
         let theirs = FirstProtected { tsn: tsn.get(), messages };
         let ours = self.own_first_protected();
         self.external_keys()?.add_receive(epoch, keys, [ours, theirs])?;
+        self.begin_anew();
         Ok(())
     }
 
@@ -603,6 +603,7 @@ impl Association {
     ) -> Result<(), CallError> {
         let ours = self.own_first_protected();
         self.external_keys()?.add_send(epoch, keys, ours)?;
+        self.begin_anew();
         self.open_held(now);
         self.after_change(now);
         Ok(())

@@ -227,6 +227,7 @@ impl Association {
         }
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
+        self.forget_moves();
         self.events.push(Event::Restarted);
         if room_again {
             self.events.push(Event::Writable);

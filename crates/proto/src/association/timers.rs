@@ -24,6 +24,8 @@ timer_table! {
         Ports,
         /// T4-rto of an ASCONF (RFC 5061 §5.1).
         AddressRequest,
+        /// The time at which `mobility` decides again.
+        Moves,
         /// The timer of a RE-CONFIG (RFC 6525 §5.1.1).
         StreamRequest,
         /// The handover policy's timer.
@@ -48,6 +50,7 @@ impl Timer {
                 | Self::Paths
                 | Self::Ports
                 | Self::AddressRequest
+                | Self::Moves
                 | Self::StreamRequest
                 | Self::Policy
                 | Self::Keys
@@ -86,6 +89,7 @@ impl Association {
             Timer::Paths => self.paths.next_timeout(),
             Timer::Ports => self.encapsulation().and_then(Encapsulation::next_timeout),
             Timer::AddressRequest => self.readdressing.ours.next_timeout(),
+            Timer::Moves => self.moves.as_ref().and_then(|moves| moves.again),
             Timer::StreamRequest => self.reconfig.next_timeout(),
             Timer::Policy => self.handover.timer,
             Timer::Keys => self.protection.as_ref().and_then(|protection| protection.next_timeout()),
@@ -107,6 +111,7 @@ impl Association {
             Timer::Paths => self.paths.handle_timeout(now),
             Timer::Ports => self.ports_timeout(now),
             Timer::AddressRequest => self.readdressing_timeout(now),
+            Timer::Moves => self.moves_timeout(now),
             Timer::StreamRequest => self.reconfig_timeout(now),
             Timer::Policy => self.policy_timeout(now),
             Timer::Keys => {

@@ -5,6 +5,7 @@ mod demux;
 mod icmp;
 mod limits;
 mod listener;
+mod mobility;
 mod out_of_the_blue;
 mod schedule;
 mod tags;
@@ -31,10 +32,12 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::Event;
 use crate::message::Transmit;
+use crate::mobility::{Links, SocketOrder};
 use crate::path::HostAddrs;
 use crate::rate::RateLimit;
 use crate::rng::Rng;
 use crate::stats::AssociationState;
+use crate::timer_table::earlier;
 use crate::trace::TraceEvent;
 
 /// Maximum size of an IP packet without an association. The largest INIT ACK is smaller.
@@ -173,6 +176,10 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     /// This host's addresses; `None` if nobody told them.
     host: Option<Arc<HostAddrs>>,
+    /// The host's links, if the endpoint follows them.
+    links: Option<Box<Links>>,
+    /// What the host must do for its sockets.
+    socket_orders: VecDeque<SocketOrder>,
     /// The last validated options, which most associations share.
     checked: Option<SharedConfig>,
     slots: Vec<Slot>,
@@ -245,6 +252,8 @@ impl Endpoint {
             reply_rate,
             listeners: BTreeMap::new(),
             host: None,
+            links: None,
+            socket_orders: VecDeque::new(),
             checked: None,
             slots: Vec::new(),
             free: Vec::new(),
@@ -669,6 +678,9 @@ impl Endpoint {
                 if transmit.is_some() {
                     return transmit;
                 }
+                if entry.association.has_news() && self.follow(now, slot) {
+                    continue;
+                }
             }
             self.dirty.pop_front();
             self.settle(slot);
@@ -732,7 +744,7 @@ impl Endpoint {
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next, possibly a
     /// little early; `None` if no timer runs. Valid after `poll_transmit` returned `None`.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.schedule.earliest()
+        earlier(self.schedule.earliest(), self.links.as_ref().and_then(|links| links.next_timeout()))
     }
 
     /// Handles every timer that is due. Has no effect if none is.
@@ -743,6 +755,7 @@ impl Endpoint {
     /// Handles the next due timer of one association, and returns that association. `None` if no timer is
     /// due.
     pub fn handle_next_timeout(&mut self, now: Time) -> Option<Handle> {
+        self.links_timeout(now);
         while let Some(slot) = self.schedule.pop_due(now) {
             if let Some(entry) = &mut self.slots[slot as usize].entry {
                 self.running = Some(slot);

@@ -1,0 +1,241 @@
+//! [`follow`]: makes the requests and switches that are due for an association: adds a new address
+//! (RFC 5061), moves the data, has the peer send there, deletes the old address. Uses the decisions of
+//! [`Links`] and the paths' states, and only calls that an application can make.
+
+use core::net::IpAddr;
+
+use msctp_units::{Span, Time};
+
+use super::links::Links;
+use crate::association::{Association, Moves};
+use crate::call_error::CallError;
+use crate::path::HostAddrs;
+use crate::path::pairing::can_pair;
+use crate::stats::{AssociationState, PathState, PathStats};
+
+/// Returns whether no path of the association carries packets, so that another link could only help.
+pub(crate) fn is_stranded(association: &Association) -> bool {
+    association.state() == AssociationState::Established
+        && !association.paths().any(|path| path.state == PathState::Active)
+}
+
+/// Makes the requests and switches that are due for one association, and sets the time of the next call.
+pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &Links, now: Time) {
+    moves.again = None;
+    moves.take_answers(now, |ip| links.rank(ip).is_some());
+    if association.state() != AssociationState::Established {
+        return;
+    }
+    if !core::mem::replace(&mut moves.begun, true) {
+        begin(association, moves, links);
+    }
+    if moves.fixed || moves.chosen {
+        return;
+    }
+    let paths: Vec<PathStats> = association.paths().collect();
+    add_new(association, moves, links, (&paths, now));
+    if let Some(path) = better(association, links, moves, &paths, now)
+        && association.set_primary(now, path.id).is_ok()
+    {
+        moves.confirmed.clear();
+    }
+    ask_for_primary(association, moves, links, now);
+    delete_doomed(association, moves, links, (&paths, now));
+}
+
+/// Adds the addresses that the set-up, in clear, did not name because of their scope, once requests may, to
+/// an association that does not move.
+pub(crate) fn name_others(association: &mut Association, host: &HostAddrs, now: Time) {
+    if association.state() != AssociationState::Established || association.keeps_addresses() {
+        return;
+    }
+    for &ip in &host.unnamed {
+        let paths: Vec<PathStats> = association.paths().collect();
+        let new = !paths.iter().any(|path| path.at.local == ip) && remotes(&paths, ip).next().is_some();
+        if new && association.may_name(ip) {
+            // A peer without RFC 5061 uses the first addresses.
+            let _ = association.add_local_address(now, ip);
+        }
+    }
+}
+
+/// Begins with the addresses of the set-up: the peer sends to the primary's, and a NAT translates some.
+fn begin(association: &mut Association, moves: &mut Moves, links: &Links) {
+    let paths: Vec<PathStats> = association.paths().collect();
+    moves.peer_primary = primary_of(&paths);
+    for path in &paths {
+        let translated = links.translation().of(path.at.local, remotes(&paths, path.at.local));
+        let there = association.set_translated(path.at.local, translated);
+        debug_assert_eq!(there, Ok(()), "a path's address is there");
+    }
+}
+
+/// Adds addresses that are in use, and that the association does not have.
+fn add_new(
+    association: &mut Association,
+    moves: &mut Moves,
+    links: &Links,
+    (paths, now): (&[PathStats], Time),
+) {
+    let new = links.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip));
+    let mut new: Vec<IpAddr> = new.collect();
+    new.sort_by_key(|ip| links.rank(*ip));
+    // No path works: one request has everything the peer needs to know.
+    let mut lost = paths.iter().all(|path| links.is_doomed(path.at.local));
+    let probe = links.probe(association.policy_measures());
+    for ip in new {
+        let reachable = remotes(paths, ip).next().is_some();
+        if !reachable || !moves.may_add(now, ip, links.used_since(ip)) {
+            continue;
+        }
+        let at_once = lost || probe.is_zero() && is_better(links, moves, paths, ip);
+        let translated = links.translation().of(ip, remotes(paths, ip));
+        let named = association.may_name(ip);
+        if !translated && !named && !lost {
+            // In clear, an address of another scope than the peer's is no one's business.
+            continue;
+        }
+        let added = if translated || !named {
+            association.add_translated_address(now, ip)
+        } else if at_once {
+            lost = false;
+            move_to(association, links, moves, paths, (now, ip))
+        } else {
+            association.add_local_address(now, ip)
+        };
+        match added {
+            Ok(()) => moves.note_added(ip),
+            Err(CallError::PeerLacksAsconf) => moves.fixed = true,
+            // Too many requests are pending: the next answer calls this again.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Has the peer send to our primary as well, whether the policy or this module chose it.
+fn ask_for_primary(association: &mut Association, moves: &mut Moves, links: &Links, now: Time) {
+    let primary = association.paths().find(|path| path.primary);
+    let left = primary.map(|path| path.at.local);
+    moves.moving.take_if(|(from, to)| left != *from || links.is_doomed(*to));
+    if let Some(primary) = primary
+        && moves.moving.is_none()
+        && primary.state == PathState::Active
+        && links.rank(primary.at.local).is_some()
+        && moves.peer_primary != Some(primary.at.local)
+        && association.request_peer_primary(now, primary.at.local).is_ok()
+    {
+        moves.peer_primary = Some(primary.at.local);
+    }
+}
+
+/// Deletes the addresses that are down for good, if another works.
+fn delete_doomed(
+    association: &mut Association,
+    moves: &mut Moves,
+    links: &Links,
+    (paths, now): (&[PathStats], Time),
+) {
+    let works = |path: &PathStats| path.state == PathState::Active && links.rank(path.at.local).is_some();
+    let working: Vec<PathStats> = association.paths().filter(works).collect();
+    if working.is_empty() {
+        return;
+    }
+    for ip in doomed_addresses(links, moves, paths) {
+        match association.remove_local_address(now, ip) {
+            Ok(()) => moves.deleted.push(ip),
+            // The peer does not know the address by this name, but it understands "delete all but this one".
+            Err(CallError::TranslatedAddress(_)) => {
+                let Some(kept) = working.iter().find(|path| path.primary) else { continue };
+                // An address whose link is up may only fail for a moment.
+                let only =
+                    paths.iter().all(|path| path.at.local == kept.at.local || links.is_doomed(path.at.local));
+                if only
+                    && moves.kept != Some(kept.at.local)
+                    && association.keep_only_address(now, kept.at.local).is_ok()
+                {
+                    moves.kept = Some(kept.at.local);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// Adds an address, requests it as the peer's primary destination, and deletes addresses that are down for
+/// good, in one request.
+fn move_to(
+    association: &mut Association,
+    links: &Links,
+    moves: &mut Moves,
+    paths: &[PathStats],
+    (now, ip): (Time, IpAddr),
+) -> Result<(), CallError> {
+    let gone = doomed_addresses(links, moves, paths);
+    if association.move_local_address(now, ip, &gone).is_err() {
+        // Without such a request: one at a time.
+        return association.add_local_address(now, ip);
+    }
+    moves.peer_primary = Some(ip);
+    moves.moving = Some((primary_of(paths), ip));
+    moves.deleted.extend(gone);
+    Ok(())
+}
+
+/// Returns the peer's addresses that a local address can reach.
+fn remotes(paths: &[PathStats], local: IpAddr) -> impl Iterator<Item = IpAddr> {
+    paths.iter().map(|path| path.at.remote).filter(move |remote| can_pair(&local, remote))
+}
+
+/// Returns the association's addresses that are down for good and not being deleted.
+fn doomed_addresses(links: &Links, moves: &Moves, paths: &[PathStats]) -> Vec<IpAddr> {
+    let mut doomed: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
+    doomed.retain(|ip| links.is_doomed(*ip) && !moves.deleted.contains(ip));
+    doomed.dedup();
+    doomed
+}
+
+/// Returns whether data should move to this new address as soon as it works. There is only one such address
+/// at a time.
+fn is_better(links: &Links, moves: &Moves, paths: &[PathStats], ip: IpAddr) -> bool {
+    let before = |rank| primary_of(paths).is_some_and(|of| links.rank(of).is_none_or(|of| rank < of));
+    moves.moving.is_none() && links.rank(ip).is_some_and(before)
+}
+
+/// Returns the local address of the primary path.
+fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
+    paths.iter().find(|path| path.primary).map(|path| path.at.local)
+}
+
+/// Returns the path to make primary, if its measurement is long enough. Otherwise `moves.again` is the time
+/// of the next call.
+fn better(
+    association: &Association,
+    links: &Links,
+    moves: &mut Moves,
+    paths: &[PathStats],
+    now: Time,
+) -> Option<PathStats> {
+    let probe: Span = links.probe(association.policy_measures());
+    let primary = paths.iter().find(|path| path.primary)?;
+    let usable = paths
+        .iter()
+        .filter(|path| path.state == PathState::Active && !moves.deleted.contains(&path.at.local));
+    let ranked = usable.filter_map(|path| Some((links.rank(path.at.local)?, path)));
+    let (rank, best) = ranked.min_by_key(|(rank, path)| (*rank, !path.primary, path.id))?;
+    if best.at.local == primary.at.local {
+        return None;
+    }
+    let primary_works = primary.state == PathState::Active;
+    if let Some(primary_rank) = links.rank(primary.at.local).filter(|_| primary_works) {
+        if rank >= primary_rank {
+            return None;
+        }
+        // The old path still carries data, so the new one can be measured.
+        let due = *moves.confirmed.entry(best.at.local).or_insert(now) + probe;
+        if due > now {
+            moves.again = Some(moves.again.map_or(due, |again| again.min(due)));
+            return None;
+        }
+    }
+    Some(*best)
+}
