@@ -109,6 +109,7 @@ impl Simulation {
                 .map(|(n, i)| (i.address, AddressId(n as u32)))
                 .collect(),
             interfaces: routes.interfaces.clone(),
+            up: scenario.links.iter().map(|link| link.up).collect(),
             lines,
             tcp: Self::tcp_lines(scenario, |a| address(&routes, a))?,
             apps: Vec::new(),
@@ -123,6 +124,7 @@ impl Simulation {
             scenario: scenario.clone(),
         };
         simulation.add_nodes(scenario, &routes);
+        simulation.report_links();
         simulation.start_tcp();
         simulation.add_apps(scenario, &routes, &names);
         simulation.add_plan(scenario, &routes, &names);
@@ -341,6 +343,9 @@ fn hosts(scenario: &Scenario, configs: &Configs, seed: u64) -> Result<Vec<Option
                 let config = configs.of(spec.server_profile.as_deref());
                 endpoint.listen(local, config).map_err(|e| refused("association", &spec.name, &e))?;
             }
+        }
+        if let Some(mobility) = &node.follows {
+            endpoint.follow_links(mobility.clone(), &[]);
         }
         let udp = encapsulated.then(Encapsulation::default);
         hosts.push(Some(Box::new(Host::new(endpoint, udp))));

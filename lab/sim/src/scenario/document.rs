@@ -349,6 +349,21 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
+    /// Reads a list of texts. A single one needs no brackets.
+    pub fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Problem> {
+        match self.value(key) {
+            Some(DeValue::Array(items)) => items
+                .iter()
+                .map(|item| match item.get_ref() {
+                    DeValue::String(text) => Ok(text.to_string()),
+                    other => Err(self.wrong_type(key, other, "a text in quotes")),
+                })
+                .collect::<Result<_, _>>()
+                .map(Some),
+            _ => Ok(self.text(key)?.map(|text| vec![text.to_owned()])),
+        }
+    }
+
     /// Reads a whole number from `min` to `max`.
     pub fn integer<T: TryFrom<i128>>(&self, key: &str, min: i128, max: i128) -> Result<Option<T>, Problem> {
         let Some(value) = self.value(key) else { return Ok(None) };

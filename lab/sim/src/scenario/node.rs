@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use msctp_proto::Mobility;
 use msctp_units::Span;
 
 use super::error::{Problem, suggest};
@@ -26,6 +27,9 @@ pub struct NodeSpec {
     pub agent: Option<AgentOptions>,
     /// A host that moves between mobility agents.
     pub mobile: Option<MobileSpec>,
+    /// Follows the node's links as a mobile host does: its associations use the addresses of links that are
+    /// up, without actions.
+    pub follows: Option<Mobility>,
     /// The options of a middlebox.
     pub middlebox: Option<MiddleboxSpec>,
 }
@@ -60,6 +64,7 @@ impl NodeSpec {
             waypoints: Vec::new(),
             agent: None,
             mobile: None,
+            follows: None,
             middlebox: None,
         }
     }
@@ -160,6 +165,11 @@ fn one(node: &NodeSpec, links: &[&LinkSpec], home_agents: &BTreeSet<&str>) -> Re
             }
         }
         None => {}
+    }
+    if node.follows.is_some() && (node.kind != NodeKind::Host || node.mobile.is_some()) {
+        let message =
+            "only a host whose addresses are its own follows its links: want kind = \"host\", without mobile";
+        return fail("follows", message.to_owned());
     }
     if let Some(mobile) = &node.mobile {
         check_mobile(home_agents, node, mobile, &addresses).map_err(|p| p.within("mobile"))?;

@@ -29,6 +29,7 @@ impl Simulation {
             }
             Act::Address { address, present } => {
                 self.network.set_present(address, present);
+                self.report_interface(address.index());
                 self.outside.record(address.index(), Heard::Address { present });
                 Ok(())
             }
@@ -78,6 +79,7 @@ impl Simulation {
 
     fn set_link_state(&mut self, link: usize, up: bool) {
         let now = self.now;
+        self.up[link] = up;
         for direction in [2 * link, 2 * link + 1] {
             self.network.set(&mut self.events, direction, |hop, air| hop.set_up(now, air, up));
         }

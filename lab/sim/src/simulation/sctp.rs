@@ -3,8 +3,8 @@
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
-    AddressRequest, Association, DatagramOutcome, ENCAPSULATION_PORT, Event, Handle, LocalAddrs, PathAddr,
-    PathId, PrimaryCause, RemoteAddrs,
+    AddressRequest, Association, DatagramOutcome, ENCAPSULATION_PORT, Event, Handle, LinkChange, LocalAddrs,
+    PathAddr, PathId, PrimaryCause, RemoteAddrs,
 };
 use msctp_units::Span;
 
@@ -412,9 +412,39 @@ impl Simulation {
         self.index.interfaces_on(link).iter().map(|&number| self.interfaces[number as usize]).collect()
     }
 
+    /// Reports the links to the hosts that follow theirs, at the start.
+    pub(crate) fn report_links(&mut self) {
+        for number in 0..self.interfaces.len() {
+            self.report_interface(number);
+        }
+    }
+
+    /// Reports an interface to its host, if that follows its links.
+    pub(crate) fn report_interface(&mut self, number: usize) {
+        let (now, Interface { node, link, address, .. }) = (self.now, self.interfaces[number]);
+        let Some(host) = &mut self.hosts[node] else { return };
+        if !host.endpoint.follows_links() {
+            return;
+        }
+        let addresses = self.network.ports[number].present.then_some(address);
+        let report = LinkChange::new(number as u32, self.scenario.links[link].name.as_str())
+            .with_addresses(addresses)
+            .with_carrier(self.up[link]);
+        host.endpoint.link_change(now, &[report]);
+        // The host needs no sockets.
+        while host.endpoint.poll_socket().is_some() {}
+        self.flush(node as u32, None);
+    }
+
     fn notify_end(&mut self, interface: &Interface, state: LinkState) {
         let now = self.now;
         let number = interface.node as u32;
+        if matches!(state, LinkState::Up | LinkState::Down)
+            && self.hosts[interface.node].as_ref().is_some_and(|host| host.endpoint.follows_links())
+        {
+            let number = self.numbers.get(&interface.address).map(|number| number.index());
+            return number.into_iter().for_each(|number| self.report_interface(number));
+        }
         for &(line, side) in self.index.ends(number) {
             let Some(handle) = self.lines[line as usize].end(side).handle else { continue };
             let Some(host) = &mut self.hosts[number as usize] else { continue };

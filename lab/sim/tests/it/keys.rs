@@ -16,6 +16,7 @@ const BASE: &str = r#"
     name = "mobile"
     kind = "host"
     waypoints = [{ at = "1s", to = [1, 1], speed = 1 }]
+    follows = {}
     [[node]]
     name = "server"
     kind = "host"
@@ -359,6 +360,7 @@ fn places(table: &Table) -> Vec<&'static str> {
         "node.waypoints" => vec!["node.mobile.waypoints.0."],
         "node.agent" => vec!["node.ha.agent."],
         "node.mobile" => vec!["node.walker.mobile."],
+        "node.follows" => vec!["node.mobile.follows."],
         "node.nat" => vec!["node.home.nat."],
         "node.firewall" => vec!["node.wall.firewall."],
         "node.portal" => vec!["node.cafe.portal."],

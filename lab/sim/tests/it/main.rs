@@ -12,6 +12,7 @@ mod determinism;
 mod ecn;
 mod events;
 mod failover;
+mod follows;
 mod handover_cells;
 mod keys;
 mod levels;

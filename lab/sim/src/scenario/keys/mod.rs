@@ -75,6 +75,8 @@ pub enum Kind {
     Address,
     /// A list of IP addresses. A single one needs no brackets.
     Addresses,
+    /// A list of texts. A single one needs no brackets.
+    Texts,
     /// A list of numbers.
     Numbers,
     /// One of these words.
@@ -178,6 +180,7 @@ impl Kind {
             Self::Flag => "true or false".to_owned(),
             Self::Address => "IP address".to_owned(),
             Self::Addresses => "IP addresses".to_owned(),
+            Self::Texts => "list of texts".to_owned(),
             Self::Numbers => "list of numbers".to_owned(),
             Self::Words(words) => quoted(words),
             Self::Names(names) => quoted(&names()),

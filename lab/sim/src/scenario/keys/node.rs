@@ -52,6 +52,13 @@ pub(in crate::scenario) const NODE: Table = Table {
             "Makes a host a mobile of Mobile IP (RFC 5944).",
         ),
         may(
+            "follows",
+            Kind::Table(&FOLLOWS),
+            "only actions change addresses",
+            "{ prefer = [\"wlan\"] }",
+            "Has a host use the addresses of its links that are up, without actions, as a mobile endpoint does.",
+        ),
+        may(
             "nat",
             Kind::Table(&NAT),
             "required with kind = \"nat\"",
@@ -71,6 +78,57 @@ pub(in crate::scenario) const NODE: Table = Table {
             "required with kind = \"captive-portal\"",
             "{ outside = \"dsl\" }",
             "Behaviour of a captive portal.",
+        ),
+    ],
+};
+
+/// A host that follows its links.
+pub(in crate::scenario) const FOLLOWS: Table = Table {
+    path: "node.follows",
+    help: "How a host follows its links. The name of a link is that of its interface.",
+    keys: &[
+        key(
+            "prefer",
+            Kind::Texts,
+            "[\"en\", \"eth\", \"wl\"]",
+            "[\"wlan\", \"lte\"]",
+            "Beginnings of names of links, the best first; the others rank equally after them.",
+        ),
+        key(
+            "only",
+            Kind::Texts,
+            "[]",
+            "[\"wlan\"]",
+            "Beginnings of names of the links that are used; none: all.",
+        ),
+        may(
+            "probe",
+            Kind::Time,
+            "300ms with a policy that measures, else none",
+            "\"500ms\"",
+            "Time to measure a new path before data moves to it, while the old one works.",
+        ),
+        key(
+            "hold",
+            Kind::Time,
+            "\"1s\"",
+            "\"2s\"",
+            "Time that a link which came up again waits while another works; it doubles, up to 32 times, while it flaps.",
+        ),
+        key("calm", Kind::Time, "\"30s\"", "\"60s\"", "Uptime after which a link's failures are forgotten."),
+        key(
+            "delete_after",
+            Kind::Time,
+            "\"0s\"",
+            "\"3s\"",
+            "Downtime of a link after which its address is deleted from associations with another one.",
+        ),
+        key(
+            "translation",
+            Kind::Words(&["auto", "always", "never"]),
+            "\"auto\"",
+            "\"always\"",
+            "Whether a NAT translates the host's addresses: auto expects one before private addresses if the peer's are not.",
         ),
     ],
 };

@@ -78,7 +78,7 @@ fn kind(of: &Kind) -> Value {
         Kind::Number(_) => json!({ "type": "number" }),
         Kind::Probability => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Addresses => {
+        Kind::Addresses | Kind::Texts => {
             json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
         }
         Kind::Numbers => json!({ "type": "array", "items": { "type": "number" } }),

@@ -1,5 +1,8 @@
 //! Reads `[[node]]`.
 
+use core::time::Duration;
+
+use msctp_proto::{Mobility, Translation};
 use toml::de::DeTable;
 
 use super::{middlebox, name};
@@ -30,6 +33,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Proble
         position: position(&section, "position")?.unwrap_or_default(),
         agent: agent(&section)?,
         mobile: mobile(&section)?,
+        follows: follows(&section)?,
         middlebox: middlebox::read(&section)?,
         waypoints: waypoints
             .into_iter()
@@ -74,6 +78,34 @@ fn mobile(node: &Section<'_, '_>) -> Result<Option<MobileSpec>, Problem> {
     let home_agent =
         section.required("home_agent", section.text("home_agent")?, "\"a home agent's name\"")?;
     Ok(Some(MobileSpec { home_agent: home_agent.to_owned(), options }))
+}
+
+/// Reads `follows = { prefer = ["wlan"], hold = "2s" }`.
+fn follows(node: &Section<'_, '_>) -> Result<Option<Mobility>, Problem> {
+    let Some(section) = node.section("follows", &keys::FOLLOWS.names())? else { return Ok(None) };
+    let mut mobility = Mobility::default();
+    if let Some(prefer) = section.texts("prefer")? {
+        mobility.prefer = prefer;
+    }
+    if let Some(only) = section.texts("only")? {
+        mobility.only = only;
+    }
+    for (key, field) in [
+        ("hold", &mut mobility.hold),
+        ("calm", &mut mobility.calm),
+        ("delete_after", &mut mobility.delete_after),
+    ] {
+        if let Some(span) = section.span(key)? {
+            *field = span.into();
+        }
+    }
+    mobility.probe = section.span("probe")?.map(Duration::from);
+    let translations =
+        [("auto", Translation::Auto), ("always", Translation::Always), ("never", Translation::Never)];
+    if let Some(translation) = section.choice("translation", &translations)? {
+        mobility.translation = translation;
+    }
+    Ok(Some(mobility))
 }
 
 /// Reads `{ at = "50s", to = [400, 0], speed = 20 }`.
