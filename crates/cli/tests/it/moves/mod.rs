@@ -13,7 +13,7 @@ mod tunnel;
 mod worlds;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -103,11 +103,23 @@ impl Drop for Guard {
     }
 }
 
+/// Returns bytes that differ.
+fn contents(len: u32) -> Vec<u8> {
+    (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Waits until the receiver writes into its folder: a set-up takes its time on a busy machine, and moves
+/// nothing.
+fn wait_until_it_arrives(out: &Path) {
+    let has_begun = || fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some());
+    wait_for("the file arrives", has_begun);
+}
+
 /// Sends `len` bytes from the mobile while the links change. Returns the reports of sender and receiver.
 fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Value, serde_json::Value) {
     let (net, folder) = (Net::new(), folder(name));
     let (file, out) = (folder.join("file"), folder.join("out"));
-    let bytes: Vec<u8> = (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes = contents(len);
     fs::write(&file, &bytes).expect("written");
     net.carrier("cell0", true);
     let receiver = ["recv", "--once", "--json", "--bind", SERVER, "--out", out.to_str().expect("UTF-8")];
@@ -115,9 +127,7 @@ fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Val
     // `--retry 0`: the association itself survives.
     let args = ["send", file.to_str().expect("UTF-8"), SERVER, "--json", "--retry", "0"];
     let mut sender = spawn(&net.mobile, &args);
-    // A set-up takes its time on a busy machine, and moves nothing.
-    let has_begun = || fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some());
-    wait_for("the file arrives", has_begun);
+    wait_until_it_arrives(&out);
     let (mut current, mut other) = ("cell0", "wlan0");
     let mut moments = Moments(seed);
     for kind in moves {
@@ -172,7 +182,7 @@ fn wildcard_receiver(name: &str, net: &Net) -> (Server, PathBuf, PathBuf) {
 }
 
 /// Sends a file from the mobile.
-fn send(net: &Net, file: &std::path::Path, to: &str) -> Child {
+fn send(net: &Net, file: &Path, to: &str) -> Child {
     spawn(&net.mobile, &["send", file.to_str().expect("UTF-8"), to, TIMEOUT[0], TIMEOUT[1]])
 }
 

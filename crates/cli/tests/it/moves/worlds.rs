@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::nat::{self, Translated};
 use super::net::{self, Host, Net, SERVER};
-use super::{finish_well, folder, serve, spawn};
-use crate::process::wait_for;
+use super::{contents, finish_well, folder, serve, spawn, wait_until_it_arrives};
 
 /// Makes a card with an address and a carrier, behind which nobody answers. Its name and its address precede
 /// the others: associations began there, and nowhere else.
@@ -46,17 +45,18 @@ fn a_router_with_another_public_address_ends_no_transfer() {
     }
     let (net, folder) = (Translated::new(u64::MAX), folder("moves-readdressed"));
     let (file, out) = (folder.join("file"), folder.join("out"));
-    let bytes: Vec<u8> = (0..20_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes = contents(20_000_000);
     fs::write(&file, &bytes).expect("written");
     net::carrier(&net.near, "wlan0", true);
     net::wait_for_carrier(&net.mobile, "wlan0");
     let receiver = ["recv", "--once", "--bind", nat::SERVER, "--out", out.to_str().expect("UTF-8")];
     let receiver = serve(&net.server, &receiver);
     let sender = ["send", file.to_str().expect("UTF-8"), nat::SERVER, "--retry", "0", "--timeout", "600"];
-    let sender = spawn(&net.mobile, &sender);
-    wait_for("the file arrives", || fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()));
+    let mut sender = spawn(&net.mobile, &sender);
+    wait_until_it_arrives(&out);
     for index in 0..2 {
         std::thread::sleep(Duration::from_millis(500));
+        assert!(sender.try_wait().expect("its state").is_none(), "the file is too small for this");
         net.readdress(0, index);
     }
     finish_well(sender);
