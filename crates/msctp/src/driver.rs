@@ -282,8 +282,9 @@ impl Driver {
         }
         let links: Vec<LinkChange> = changed.into_iter().map(link_of).collect();
         contain(&mut state, &mut self.outbox, |state, _| state.core.link_change(now, &links));
+        let order = state.core.poll_socket();
         drop(state);
-        self.obey();
+        self.obey(order);
     }
 
     /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Existing paths stay,
@@ -319,10 +320,10 @@ impl Driver {
         self.shared.lock().locals.iter().any(|local| local.ip() == ip)
     }
 
-    /// Opens and closes sockets as the core says. Call it before the core is drained.
-    fn obey(&mut self) {
-        loop {
-            let Some(order) = self.shared.lock().core.poll_socket() else { return };
+    /// Opens and closes sockets as the core says, beginning with this order. Call it before the core is
+    /// drained.
+    fn obey(&mut self, mut next: Option<SocketOrder>) {
+        while let Some(order) = next {
             match order {
                 SocketOrder::Open { address, .. } if self.has_address(address) => {}
                 SocketOrder::Open { address, interface } => {
@@ -340,6 +341,7 @@ impl Driver {
                 }
                 SocketOrder::Close(address) => self.shared.lock().leave_address(address),
             }
+            next = self.shared.lock().core.poll_socket();
         }
     }
 
@@ -351,9 +353,9 @@ impl Driver {
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
         let done = contain(&mut state, &mut self.outbox, |state, _| expire(state, now));
-        if state.core.follows_links() {
+        if let Some(order) = state.core.poll_socket() {
             drop(state);
-            self.obey();
+            self.obey(Some(order));
             state = shared.lock();
         }
         let changed = self.change_sockets(std::mem::take(&mut state.socket_changes));

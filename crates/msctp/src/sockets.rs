@@ -143,10 +143,10 @@ impl State {
     /// Begins to follow the host's addresses. `listed` are those at first.
     pub(crate) fn begin_to_follow(&mut self, watched: bool, listed: Option<&[LocalAddress]>) {
         self.watched = watched;
-        let now = self.now();
-        if watched {
+        if watched || !self.core.follows_links() {
             return;
         }
+        let now = self.now();
         for ip in self.locals.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified()) {
             let local = listed.unwrap_or_default().iter().find(|local| local.ip == ip);
             self.core.add_address(now, ip, local.map_or("", |local| &local.interface));

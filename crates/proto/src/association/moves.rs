@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use msctp_units::{Span, Time};
 
 use crate::asconf::AddressRequest;
+use crate::timer_table::earlier;
 
 /// Time after which a refused address is added again: it doubles from the first to the second.
 const AGAIN: [Span; 2] = [Span::from_secs(2), Span::from_secs(60)];
@@ -76,9 +77,14 @@ impl Moves {
         let Some(asked) = self.added.iter().find(|asked| asked.ip == ip) else { return true };
         let Some(at) = asked.again(in_use_since) else { return false };
         if at > now {
-            self.again = Some(self.again.map_or(at, |again| again.min(at)));
+            self.decide_again(at);
         }
         at <= now
+    }
+
+    /// Has the endpoint decide again at this time, if not sooner.
+    pub(crate) fn decide_again(&mut self, at: Time) {
+        self.again = earlier(self.again, Some(at));
     }
 
     /// Records a request to add an address.

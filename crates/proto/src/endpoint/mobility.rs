@@ -82,7 +82,6 @@ impl Endpoint {
             self.running = Some(slot);
             // An association without the address ignores it.
             let _ = entry.association.link_event(now, LinkEvent { local, state });
-            entry.association.reconsider();
             self.mark_dirty(slot);
         }
     }
@@ -95,7 +94,10 @@ impl Endpoint {
     }
 
     fn with_links(&mut self, now: Time, change: impl FnOnce(&mut Links) -> Vec<Step>) {
-        let steps = self.links.as_mut().map(|links| change(links)).unwrap_or_default();
+        let Some(links) = &mut self.links else { return };
+        let steps = change(links);
+        // An association that nothing else carries does not wait for a link that flaps.
+        let decide = !steps.is_empty() || links.has_held();
         for step in steps {
             match step {
                 Step::Use(address) => {
@@ -104,15 +106,11 @@ impl Endpoint {
                     self.notify_link(now, address, true);
                 }
                 Step::Down(address) => self.notify_link(now, address, false),
-                Step::Delete(_) => self.reconsider_all(),
-                Step::Gone(address) => {
-                    self.socket_orders.push_back(SocketOrder::Close(address));
-                    self.reconsider_all();
-                }
+                Step::Delete(_) => {}
+                Step::Gone(address) => self.socket_orders.push_back(SocketOrder::Close(address)),
             }
         }
-        // An association that nothing else carries does not wait.
-        if self.links.as_ref().is_some_and(|links| links.has_held()) {
+        if decide {
             self.reconsider_all();
         }
     }

@@ -233,7 +233,7 @@ fn better(
         // The old path still carries data, so the new one can be measured.
         let due = *moves.confirmed.entry(best.at.local).or_insert(now) + probe;
         if due > now {
-            moves.again = Some(moves.again.map_or(due, |again| again.min(due)));
+            moves.decide_again(due);
             return None;
         }
     }

@@ -2,8 +2,6 @@
 
 use core::net::IpAddr;
 
-use crate::path::Scope;
-
 /// The state of one of the host's interfaces, at first and after each change. What is not known keeps its
 /// default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,12 +38,6 @@ impl LinkChange {
     #[must_use]
     pub fn with_carrier(self, carrier: bool) -> Self {
         Self { carrier, ..self }
-    }
-
-    /// Returns whether an address of the link can be used beyond it. A link-local address names another host
-    /// on the next link.
-    pub(crate) fn leads_out(address: &IpAddr) -> bool {
-        Scope::of(address) != Scope::LinkLocal
     }
 }
 

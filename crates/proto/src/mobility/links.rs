@@ -7,6 +7,7 @@ use msctp_units::{Span, Time};
 
 use super::link::{LinkChange, LinkKind};
 use super::options::{Mobility, Translation};
+use crate::path::Scope;
 
 /// The longest hold, as a multiple of the first.
 const MAX_HOLD: u64 = 32;
@@ -169,7 +170,8 @@ impl Links {
         let loopback = link.kind == LinkKind::Loopback || ip.is_loopback();
         let named = self.known.get(&ip).is_some_and(|known| known.named);
         let followed = self.options.follows(&link.name) && (self.options.loopback || !loopback);
-        named || followed && LinkChange::leads_out(&ip)
+        // A link-local address names another host on the next link.
+        named || followed && Scope::of(&ip) != Scope::LinkLocal
     }
 
     fn others_work(&self, ip: IpAddr) -> bool {
