@@ -172,6 +172,10 @@ impl Air {
         self.cell_mut(port).offer(now, port.port, id, wire_len)
     }
 
+    pub(crate) fn is_up(&self, port: AirPort) -> bool {
+        self.cell(port).is_up(port.port)
+    }
+
     pub(crate) fn queue_len(&self, port: AirPort) -> QueueLen {
         self.cell(port).queue_len(port.port)
     }

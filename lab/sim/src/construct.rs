@@ -109,7 +109,6 @@ impl Simulation {
                 .map(|(n, i)| (i.address, AddressId(n as u32)))
                 .collect(),
             interfaces: routes.interfaces.clone(),
-            up: scenario.links.iter().map(|link| link.up).collect(),
             lines,
             tcp: Self::tcp_lines(scenario, |a| address(&routes, a))?,
             apps: Vec::new(),

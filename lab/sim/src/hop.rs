@@ -314,6 +314,15 @@ impl Hop {
         }
     }
 
+    /// Returns whether the link is up.
+    pub(crate) fn is_up(&self, air: &Air) -> bool {
+        match &self.link {
+            Model::Plain(link) => link.is_up(),
+            Model::Other(model) => model.is_up(),
+            Model::Air(port) => air.is_up(*port),
+        }
+    }
+
     /// Brings the link up or takes it down.
     pub(crate) fn set_up(&mut self, now: Time, air: &mut Air, up: bool) {
         let done = self.link.change(now, air, if up { Change::Up } else { Change::Down });

@@ -227,6 +227,11 @@ impl Network {
         result
     }
 
+    /// Returns whether a direction is up.
+    pub(crate) fn is_up(&self, hop: DirectionIndex) -> bool {
+        self.hops[hop].is_up(&self.air)
+    }
+
     /// Adds or removes a host's address.
     pub(crate) fn set_present(&mut self, address: AddressId, present: bool) {
         self.ports[address.index()].present = present;

@@ -64,8 +64,6 @@ pub struct Simulation {
     pub(crate) numbers: BTreeMap<IpAddr, AddressId>,
     /// The hosts' interfaces, by address number.
     pub(crate) interfaces: Vec<Interface>,
-    /// Whether each link is up.
-    pub(crate) up: Vec<bool>,
     /// Ports of the client and the server of each association.
     pub(crate) ports: Vec<(u16, u16)>,
     pub(crate) index: Index,

@@ -79,7 +79,6 @@ impl Simulation {
 
     fn set_link_state(&mut self, link: usize, up: bool) {
         let now = self.now;
-        self.up[link] = up;
         for direction in [2 * link, 2 * link + 1] {
             self.network.set(&mut self.events, direction, |hop, air| hop.set_up(now, air, up));
         }

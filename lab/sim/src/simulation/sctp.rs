@@ -12,6 +12,7 @@ use crate::action::{Act, Call, Trigger};
 use crate::capture::ip_header_len;
 use crate::event::Target;
 use crate::event_lines::Source;
+use crate::host::Host;
 use crate::line::{Handover, Last, path_to};
 use crate::packet::{Body, Packet, PacketId};
 use crate::scenario::{Interface, Side, UDP_HEADER};
@@ -377,7 +378,13 @@ impl Simulation {
 
     /// Reports the state of a link to the associations with an address on it.
     pub(crate) fn notify_link_state(&mut self, link: usize, up: bool) {
-        self.notify_ends(link, if up { LinkState::Up } else { LinkState::Down });
+        let state = if up { LinkState::Up } else { LinkState::Down };
+        for number in self.index.interfaces_on(link).to_vec() {
+            if !self.report_interface(number as usize) {
+                let interface = self.interfaces[number as usize];
+                self.notify_end(&interface, state);
+            }
+        }
     }
 
     /// Reports the quality of a radio link to the associations with an address on it.
@@ -403,10 +410,6 @@ impl Simulation {
         }
     }
 
-    fn notify_ends(&mut self, link: usize, state: LinkState) {
-        self.ends_of_link(link).iter().for_each(|interface| self.notify_end(interface, state));
-    }
-
     /// Returns the interfaces on a link.
     fn ends_of_link(&self, link: usize) -> Vec<Interface> {
         self.index.interfaces_on(link).iter().map(|&number| self.interfaces[number as usize]).collect()
@@ -419,32 +422,25 @@ impl Simulation {
         }
     }
 
-    /// Reports an interface to its host, if that follows its links.
-    pub(crate) fn report_interface(&mut self, number: usize) {
+    /// Reports an interface to its host. Returns false if that does not follow its links.
+    pub(crate) fn report_interface(&mut self, number: usize) -> bool {
         let (now, Interface { node, link, address, .. }) = (self.now, self.interfaces[number]);
-        let Some(host) = &mut self.hosts[node] else { return };
-        if !host.endpoint.follows_links() {
-            return;
-        }
+        let follows = |host: &&mut Box<Host>| host.endpoint.follows_links();
+        let Some(host) = self.hosts[node].as_mut().filter(follows) else { return false };
         let addresses = self.network.ports[number].present.then_some(address);
         let report = LinkChange::new(number as u32, self.scenario.links[link].name.as_str())
             .with_addresses(addresses)
-            .with_carrier(self.up[link]);
+            .with_carrier(self.network.is_up(2 * link));
         host.endpoint.link_change(now, &[report]);
         // The host needs no sockets.
         while host.endpoint.poll_socket().is_some() {}
         self.flush(node as u32, None);
+        true
     }
 
     fn notify_end(&mut self, interface: &Interface, state: LinkState) {
         let now = self.now;
         let number = interface.node as u32;
-        if matches!(state, LinkState::Up | LinkState::Down)
-            && self.hosts[interface.node].as_ref().is_some_and(|host| host.endpoint.follows_links())
-        {
-            let number = self.numbers.get(&interface.address).map(|number| number.index());
-            return number.into_iter().for_each(|number| self.report_interface(number));
-        }
         for &(line, side) in self.index.ends(number) {
             let Some(handle) = self.lines[line as usize].end(side).handle else { continue };
             let Some(host) = &mut self.hosts[number as usize] else { continue };

@@ -182,7 +182,7 @@ fn run(text: &str) -> (Vec<u64>, Option<String>, Option<String>) {
     let ended = summary.associations[0].ended.clone();
     let series = simulation.into_series();
     let most = series.delivery.iter().max_by_key(|delivery| delivery.total.sums.iter().sum::<u64>());
-    (most.expect("a series").total.sums.clone(), ended, summary.trace_hash.map(|hash| format!("{hash:?}")))
+    (most.expect("a series").total.sums.clone(), ended, summary.trace_hash)
 }
 
 /// Returns whether a network carries packets at this time (ms).
@@ -196,7 +196,7 @@ fn check(seed: u64) -> (f64, Option<String>) {
     let (text, parts) = world(seed);
     let (delivered, ended, hash) = run(&text);
     let fails = |why: String| -> ! { panic!("seed {seed}: {why}\n{text}") };
-    if seed.is_multiple_of(8) && run(&text) != (delivered.clone(), ended.clone(), hash) {
+    if seed.is_multiple_of(6) && run(&text) != (delivered.clone(), ended.clone(), hash) {
         fails("two runs differ".to_owned());
     }
     if let Some(why) = ended {
