@@ -45,7 +45,7 @@ fn a_router_with_another_public_address_ends_no_transfer() {
     }
     let (net, folder) = (Translated::new(u64::MAX), folder("moves-readdressed"));
     let (file, out) = (folder.join("file"), folder.join("out"));
-    let bytes = contents(20_000_000);
+    let bytes = contents(40_000_000);
     fs::write(&file, &bytes).expect("written");
     net::carrier(&net.near, "wlan0", true);
     net::wait_for_carrier(&net.mobile, "wlan0");
