@@ -53,8 +53,9 @@ pub(crate) enum Rejection {
     FollowsFailure,
     /// The peer does not support such requests (A9, F3a, F3b).
     Unsupported,
-    /// The request became impossible while queued, because an earlier request failed. No address would reach
-    /// the peer (F5), or the address to prefer was never added (§5.4).
+    /// The request became impossible or superfluous while queued: an earlier request failed, so that no
+    /// address would reach the peer (F5) or the address to prefer was never added (§5.4), or the address to
+    /// delete is used again.
     Overtaken,
     /// The peer restarted and lost the request (RFC 9260 §5.2.4 A).
     Restarted,
@@ -210,6 +211,17 @@ impl AsconfOut {
         apply_all(&mut addresses, requests)?;
         self.asked.waiting.push_back(requests.into());
         Ok(())
+    }
+
+    /// Gives up requests to delete an address that were not sent: it is used again.
+    pub(crate) fn withdraw_deletion(&mut self, address: IpAddr) {
+        let deletion = AddressRequest::Delete(address);
+        if !self.asked.waiting.iter().flatten().any(|request| *request == deletion) {
+            return;
+        }
+        self.asked.waiting.iter_mut().for_each(|group| group.retain(|request| *request != deletion));
+        self.asked.waiting.retain(|group| !group.is_empty());
+        self.reject(&[deletion], Rejection::Overtaken);
     }
 
     /// Sets whether requests name this address or use the wildcard (§4.2.1), which stands for the source of

@@ -420,6 +420,26 @@ fn requests_made_impossible_by_an_earlier_failure_are_not_sent() {
 //# For this reason, the sender MUST fill in the Address Parameter field with an address that is part of the
 //# association (in this case, the one being deleted).
 #[test]
+fn a_deletion_that_was_not_sent_can_be_given_up() {
+    let mut out = requester(&[1, 2]);
+    for request in [set_primary(1), delete(2)] {
+        out.request(request).unwrap();
+    }
+    assert!(send(&mut out, P0, NOW).is_some());
+    out.withdraw_deletion(address(2));
+    assert_eq!(events(&mut out), [rejected(delete(2), Rejection::Overtaken)]);
+    // One that was sent is completed only by its answer (RFC 5061 §5.1 A3).
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Accepted { path: Some(P0) });
+    assert_eq!(events(&mut out), [done(set_primary(1))]);
+    out.request(delete(2)).unwrap();
+    assert!(send(&mut out, P0, NOW).is_some());
+    out.withdraw_deletion(address(2));
+    assert_eq!(out.on_ack(&success(0)), Ack::Accepted { path: Some(P0) });
+    assert_eq!(events(&mut out), [done(delete(2))]);
+    assert_eq!(out.addresses(), [address(1)]);
+}
+
+#[test]
 fn the_look_up_address_stays_if_any_does() {
     // §4.1.1, §5.3.2
     let lookup = |addresses: &[u8], requests: &[AddressRequest]| {

@@ -214,6 +214,12 @@ impl Association {
         self.request(now, AddressRequest::Delete(address))
     }
 
+    /// Gives up requests to delete a local address that were not sent.
+    pub(crate) fn withdraw_deletion(&mut self, now: Time, address: IpAddr) {
+        self.readdressing.ours.withdraw_deletion(address);
+        self.after_change(now);
+    }
+
     /// Requests that the peer send its data to this local address (RFC 5061 §4.2.4).
     ///
     /// # Errors

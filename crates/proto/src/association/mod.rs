@@ -238,7 +238,9 @@ impl Association {
         }
         new.paths.set_host(host);
         new.begin_from_cookie(now, local, cookie);
-        new.announce_connected(now);
+        if new.state != AssociationState::Closed {
+            new.announce_connected(now);
+        }
         new.after_change(now);
         Ok(new)
     }
@@ -400,7 +402,7 @@ impl Association {
                         changed.push((path, from));
                     }
                     if to == PathState::Active {
-                        self.outbound.leave_failed_paths(path, &mut self.paths);
+                        self.outbound.leave_failed_paths(now, path, &mut self.paths);
                     }
                     self.notify_path_active(now, path, to);
                 }

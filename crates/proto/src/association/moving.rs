@@ -66,8 +66,14 @@ impl Association {
 
     /// Decides, with the address requests so far.
     pub(crate) fn with_moves(&mut self, decide: impl FnOnce(&mut Self, &mut Moves)) {
-        let mut moves = self.moves.take().unwrap_or_default();
+        let mut moves = self.moves.replace(Box::default()).unwrap_or_default();
         decide(self, &mut moves);
+        // A request may be refused at once.
+        let meanwhile = self.moves.take().map(|meanwhile| meanwhile.answers).unwrap_or_default();
+        if !meanwhile.is_empty() {
+            moves.answers.extend(meanwhile);
+            self.reconsider();
+        }
         self.moves = Some(moves);
         self.output.upkeep_due = true;
     }

@@ -82,6 +82,7 @@ impl Association {
             && self.state != State::Closed
         {
             self.report_primary(now, from, to, PrimaryCause::Failover);
+            self.outbound.leave_failed_paths(now, to, &mut self.paths);
         }
     }
 

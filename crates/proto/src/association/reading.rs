@@ -33,7 +33,8 @@ enum Saved {
 /// # Receiving
 impl Association {
     /// Returns the next message received on a stream without a [reader of its own](Self::claim_stream), in
-    /// the order of its stream. May be called after the association is closed.
+    /// the order of its stream. What the peer sends after it has ended a stream is not for the reader of what
+    /// it sent before. May be called after the association is closed.
     ///
     /// # Errors
     ///

@@ -133,12 +133,7 @@ impl Association {
                 return false;
             }
             Action::Restart => self.restart(now, cookie),
-            Action::Collision => {
-                self.resolve_collision(now, cookie);
-                if self.state == State::Closed {
-                    return false;
-                }
-            }
+            Action::Collision => self.resolve_collision(now, cookie),
             Action::Duplicate if self.state == State::CookieEchoed => self.become_established(now),
             // The peer is there, and answers nothing but HEARTBEATs before it has the COOKIE ACK (RFC 9260
             // §5.1 C, §6): the unanswered retransmissions say nothing about it (§8.1). An expired cookie may
@@ -148,6 +143,10 @@ impl Association {
                     self.paths.clear_assoc_error_count();
                 }
             }
+        }
+        // Protection is required, and was impossible.
+        if self.state == State::Closed {
+            return false;
         }
         jar.use_up(now, cookie);
         // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
@@ -205,7 +204,9 @@ impl Association {
         }
         self.tags = self.rng.with(|rng| cookie.tags.with_new_ties(rng));
         self.keys_version += 1;
-        self.protect_by_cookie(now, cookie);
+        if !self.protect_by_cookie(now, cookie) {
+            return;
+        }
         // RFC 4895 §6.3: both ends use the new association shared key from now on
         self.agree_auth_of_cookie(cookie);
         self.restart_paths(now, cookie);
@@ -297,7 +298,9 @@ impl Association {
         for &address in &cookie.addresses {
             self.add_peer_address(now, address, false);
         }
-        self.protect_by_cookie(now, cookie);
+        if !self.protect_by_cookie(now, cookie) {
+            return;
+        }
         self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed
         if let Some(path) = self.path_of(cookie.at) {

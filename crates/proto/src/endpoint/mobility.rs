@@ -134,7 +134,7 @@ impl Endpoint {
         match (self.links.as_deref_mut(), self.host.as_deref()) {
             (Some(links), _) => {
                 association.with_moves(|association, moves| follow(association, moves, links, now));
-                if is_stranded(association) {
+                if is_stranded(association, links) {
                     links.end_holds(now);
                 }
             }

@@ -14,9 +14,14 @@ use crate::path::pairing::can_pair;
 use crate::stats::{AssociationState, PathState, PathStats};
 
 /// Returns whether no path of the association carries packets, so that another link could only help.
-pub(crate) fn is_stranded(association: &Association) -> bool {
+pub(crate) fn is_stranded(association: &Association, links: &Links) -> bool {
     association.state() == AssociationState::Established
-        && !association.paths().any(|path| path.state == PathState::Active)
+        && !association.paths().any(|path| carries(&path, links))
+}
+
+/// Returns whether a path carries packets, as far as is known. One whose link is down may still be active.
+fn carries(path: &PathStats, links: &Links) -> bool {
+    path.state == PathState::Active && links.rank(path.at.local).is_some()
 }
 
 /// Makes the requests and switches that are due for one association, and sets the time of the next call.
@@ -31,6 +36,10 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     }
     if moves.fixed || moves.chosen {
         return;
+    }
+    let used_again = moves.deleted.iter().copied().filter(|ip| links.rank(*ip).is_some());
+    for ip in used_again.collect::<Vec<IpAddr>>() {
+        association.withdraw_deletion(now, ip);
     }
     let paths: Vec<PathStats> = association.paths().collect();
     add_new(association, moves, links, (&paths, now));
@@ -135,8 +144,7 @@ fn delete_doomed(
     links: &Links,
     (paths, now): (&[PathStats], Time),
 ) {
-    let works = |path: &PathStats| path.state == PathState::Active && links.rank(path.at.local).is_some();
-    let working: Vec<PathStats> = association.paths().filter(works).collect();
+    let working: Vec<PathStats> = association.paths().filter(|path| carries(path, links)).collect();
     if working.is_empty() {
         return;
     }

@@ -201,18 +201,23 @@ impl Outbound {
         }
     }
 
-    /// Retransmits on `to`, which answers again, what is in flight on paths that do not, as far as the window
-    /// of `to` allows. Without it, data in flight waits until the T3-rtx of a network that is gone expires,
-    /// after up to RTO.Max, if nothing else is sent.
-    pub(crate) fn leave_failed_paths(&mut self, to: PathId, paths: &mut Paths) {
-        let works = |path: &Path| path.state() == PathState::Active;
-        if self.silence.is_none() || !paths.get(to).is_some_and(works) {
+    /// Retransmits on `to`, which answers again or has its link back, what is in flight on paths that have
+    /// failed. Without it, data in flight waits until the T3-rtx of a network that is gone expires, after up
+    /// to RTO.Max, and all that follows in order waits for it.
+    pub(crate) fn leave_failed_paths(&mut self, now: Time, to: PathId, paths: &mut Paths) {
+        if self.silence.is_none() || !paths.get(to).is_some_and(Path::is_usable) {
             return;
         }
         for index in 0..paths.len() {
             let path = paths.at(index);
-            if !works(path) && path.flight_size > 0 {
-                self.resend_on(path.id(), to, paths);
+            let (id, failed) = (path.id(), path.state() != PathState::Active);
+            if !failed || path.flight_size == 0 {
+                continue;
+            }
+            self.losses.frto = None;
+            self.retransmit_path(now, id, to, paths);
+            if let Some(path) = paths.get_mut(id) {
+                path.stop_t3_rtx_if_drained(self.forward.runs_t3_rtx_on(id));
             }
         }
     }

@@ -189,10 +189,11 @@ impl Paths {
     /// Sends a verification heartbeat now on an unconfirmed path that received a packet, at most once per
     /// RTO.Initial.
     ///
-    /// Replies to the peer wait for this verification if the path is not the data path (RFC 9260 §5.4).
-    /// During an outage, the verification may have backed off or slowed down to the rate of heartbeats.
+    /// Replies to the peer wait for this verification if the path is not the data path (RFC 9260 §5.4). A
+    /// receiver does not notice that its data path died, to which its SACKs go meanwhile. During an outage,
+    /// the verification may have backed off or slowed down to the rate of heartbeats.
     pub(crate) fn verify_receiving_path(&mut self, id: PathId, now: Time) {
-        if !self.schedule.running || self.has_confirmed_data_path() {
+        if !self.schedule.running {
             return;
         }
         let every = self.config.rto.initial;
@@ -263,6 +264,32 @@ impl Paths {
         if self.schedule.running && path.may_heartbeat() {
             path.heartbeat.due = None;
             path.heartbeat.ready = path.heartbeat.answer_by.is_none();
+        }
+    }
+
+    /// Returns whether no path carries packets, as far as is known, with `FailoverConfig::silence`.
+    fn is_stranded(&self) -> bool {
+        self.config.failover.silence.is_some() && !self.list.iter().any(Path::is_usable)
+    }
+
+    /// Tests every path that failed, once none is left that carries packets: one of them may work again by
+    /// now, whose heartbeats have become rare.
+    ///
+    /// Each gets a heartbeat at once. Further ones follow after an RTO, which doubles, so that the interval is
+    /// never longer than the time without a path; on the data path, where they count for the association
+    /// (RFC 9260 §8.1), at its usual rate.
+    pub(super) fn test_all_if_stranded(&mut self) {
+        if !self.schedule.running || !self.is_stranded() {
+            return;
+        }
+        // They do not wait for the RTOs of those unanswered (RFC 9260 §5.4, HB.Max.Burst).
+        self.schedule.burst_until = Time::ZERO;
+        for path in self.list.iter_mut().filter(|path| path.may_heartbeat()) {
+            if path.flight_size == 0 {
+                path.rtt.end_back_off();
+            }
+            let heartbeat = &mut path.heartbeat;
+            (heartbeat.ready, heartbeat.answer_by, heartbeat.due) = (true, None, None);
         }
     }
 
@@ -373,7 +400,8 @@ impl Paths {
         if for_association {
             self.count_assoc_error();
         }
-        if self.list[index].heartbeats_every_rto() {
+        let stranded = self.data_path != Some(self.list[index].id) && self.is_stranded();
+        if self.list[index].heartbeats_every_rto() || stranded {
             // RFC 9260 §5.4, RFC 7829 §3.2: one per RTO
             self.list[index].heartbeat.ready = true;
         } else {
@@ -789,7 +817,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unconfirmed_path_with_packets_of_the_peer_is_verified_at_once_when_no_other_carries_data() {
+    fn an_unconfirmed_path_with_packets_of_the_peer_is_verified_at_once() {
         let mut paths = paths(1, 1);
         paths.start_heartbeats(ms(0));
         let sent = run(&mut paths, ms(40_000));
@@ -802,8 +830,10 @@ mod tests {
         let other = paths.add_remote(remote(1), ms(0)).unwrap()[0];
         paths.start_heartbeats(ms(0));
         assert_eq!(heartbeat_paths(&mut paths, ms(0)), [other]);
-        paths.verify_receiving_path(other, ms(2000));
-        assert_eq!(heartbeat_paths(&mut paths, ms(2000)), [], "at its own pace");
+        paths.verify_receiving_path(other, ms(500));
+        assert_eq!(heartbeat_paths(&mut paths, ms(500)), [], "once per RTO.Initial");
+        paths.verify_receiving_path(other, ms(1000));
+        assert_eq!(heartbeat_paths(&mut paths, ms(1000)), [other], "the data path may be dead");
     }
 
     /// Answers no heartbeat until the peer is unreachable. Returns the paths of the heartbeats.

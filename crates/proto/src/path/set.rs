@@ -540,6 +540,9 @@ impl Paths {
             }
         }
         self.refresh();
+        if !link_up || source != SourceUse::Full {
+            self.test_all_if_stranded();
+        }
     }
 
     /// Confirms a path without a heartbeat (RFC 9260 §5.4).
@@ -598,6 +601,9 @@ impl Paths {
             let path = path.id;
             self.emit(PathEvent::StateChanged { path, from, to });
             self.refresh();
+            if from == PathState::Active {
+                self.test_all_if_stranded();
+            }
         }
     }
 }

@@ -121,6 +121,7 @@ fn world(seed: u64) -> (String, Vec<[Part; 2]>) {
         [sctp.both]
         profile = "mobile"
         handover_policy = "{}"
+        protection = "{}"
         [[node]]
         name = "mobile"
         kind = "host"
@@ -145,7 +146,8 @@ fn world(seed: u64) -> (String, Vec<[Part; 2]>) {
         association = "a"
         from = "{from}"
         "#,
-        if rng.next_u32().is_multiple_of(2) { "anticipate" } else { "conservative" }
+        if rng.next_u32().is_multiple_of(2) { "anticipate" } else { "conservative" },
+        if seed.is_multiple_of(2) { "off" } else { "psk" },
     );
     let networks: Vec<Network> = (0..count).map(|n| NETWORKS[(first + n) % 3]).collect();
     let mut parts = Vec::new();
@@ -231,8 +233,12 @@ fn check(seed: u64) -> (f64, Option<String>) {
     (longest, broken)
 }
 
-/// Checks the worlds of these seeds. Returns why the sentence does not hold in some.
+/// Checks the worlds of these seeds, and prints the scenario if it is one. Returns why the sentence does not
+/// hold in some.
 fn check_all(seeds: std::ops::Range<u64>) -> Vec<String> {
+    if seeds.end - seeds.start == 1 {
+        println!("{}", world(seeds.start).0);
+    }
     let (mut longest, broken): (Vec<f64>, Vec<_>) = seeds.map(check).unzip();
     longest.sort_by(f64::total_cmp);
     let at = |share: f64| longest[((longest.len() - 1) as f64 * share) as usize];
@@ -247,8 +253,9 @@ fn data_flows_wherever_one_pair_of_addresses_carries_packets() {
     assert_eq!(check_all(1..7), [] as [String; 0]);
 }
 
-/// The sentence does not hold in all worlds yet: in 140 of these 150 at the last count. In none is data
-/// stopped for longer than 3 s and two RTO.Max. `MSCTP_SEED=FROM..TO` runs others.
+/// The sentence does not hold in all worlds yet: a request that one dead network has sent may hold up the one
+/// that adds the working network's address. In none is data stopped for longer than 3 s and two RTO.Max.
+/// `MSCTP_SEED=FROM..TO` runs others.
 #[test]
 #[ignore = "takes minutes"]
 fn slow_data_flows_in_nearly_all_worlds_and_stops_for_ever_in_none() {
@@ -257,7 +264,7 @@ fn slow_data_flows_in_nearly_all_worlds_and_stops_for_ever_in_none() {
         from.parse().expect("a number")..to.parse().expect("a number")
     });
     let (count, broken) = (seeds.end - seeds.start, check_all(seeds).len() as u64);
-    assert!(broken * 14 <= count, "{broken} of {count}");
+    assert!(broken * 50 <= count, "{broken} of {count}");
 }
 
 /// Two networks, the better one down from 10 s to 20 s.

@@ -356,7 +356,10 @@ impl Host {
     pub(crate) fn set_pace(&mut self, now: Time, pace: Pace) {
         let held = self.held.take();
         if let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) {
-            held.into_iter().for_each(|stream| association.leave_stream(stream));
+            for stream in held {
+                association.leave_stream(stream);
+                self.inbox.rejoin(stream);
+            }
             if let Pace::AllBut { stream } = pace {
                 self.held = association.claim_stream(stream).then_some(stream);
             }

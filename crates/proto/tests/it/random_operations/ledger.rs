@@ -223,7 +223,7 @@ impl Inbox {
             for (_, &skipped) in from.by_place.range(at(*place)..at(sent.place)) {
                 let other = &from.sent[skipped as usize];
                 assert!(
-                    other.partial || other.failed == Some(true),
+                    other.partial || other.failed == Some(true) || other.delivered,
                     "stream {}: message {id} came before {skipped}",
                     sent.stream
                 );
@@ -237,6 +237,12 @@ impl Inbox {
             );
         }
         from.sent[id as usize].delivered = true;
+    }
+
+    /// Records that a reader of this stream left. It may have held an earlier use of the stream than the
+    /// messages that were read meanwhile.
+    pub(crate) fn rejoin(&mut self, stream: u16) {
+        self.places.retain(|(_, of), _| *of != stream);
     }
 
     /// Records `Event::PartialDeliveryAborted`; earlier parts can still be unread.

@@ -6,7 +6,7 @@ use crate::random_operations::plan::{
     Effort::LifetimeMs,
     Ending, Heal, Link,
     Op::*,
-    Pace::{Never, OneEvery},
+    Pace::{AllBut, Never, OneEvery},
     Quality, Setup,
     Side::*,
     Tuning,
@@ -1436,6 +1436,40 @@ fn a_stale_cookie_ends_a_set_up_whose_data_has_left() {
             Cut { side: Server, address: 1, dead: true },
             Run { ms: 32000 },
             Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+        ],
+    );
+}
+
+/// The first use of a stream waits with its reader while others read the next.
+#[test]
+fn a_held_use_of_a_stream_is_read_after_the_next() {
+    let setup = Setup {
+        seed: 73001950,
+        mobile_addresses: 0b1,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { ..Tuning::DEFAULT },
+        server: Tuning { send_buffer: 1500, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Run { ms: 64 },
+            SendPartial {
+                side: Server,
+                stream: 0,
+                len: 1,
+                count: 7,
+                unordered: false,
+                effort: LifetimeMs(300),
+            },
+            Read { side: Mobile, pace: OneEvery { ms: 275 } },
+            Reset { side: Server, incoming: false, first: 2, count: 0 },
+            Run { ms: 64 },
+            Read { side: Mobile, pace: AllBut { stream: 0 } },
         ],
     );
 }
