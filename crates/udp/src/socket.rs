@@ -470,16 +470,16 @@ fn is_too_long(_error: &io::Error) -> bool {
 }
 
 /// Permits or forbids fragmentation of the next packets by IP. `UdpSocketState` forbids it and ignores the
-/// kernel's PMTU.
+/// kernel's PMTU; so does this, for a forged Packet Too Big message sets that, and networks drop fragments.
 #[cfg(target_os = "linux")]
 fn allow_fragments(socket: &Udp, local: SocketAddr, allowed: bool) -> io::Result<()> {
     use rustix::net::sockopt::{
         Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6, set_ip_mtu_discover, set_ipv6_mtu_discover,
     };
     if local.is_ipv4() {
-        set_ip_mtu_discover(socket, if allowed { V4::DONT } else { V4::PROBE })?;
+        set_ip_mtu_discover(socket, if allowed { V4::OMIT } else { V4::PROBE })?;
     } else {
-        set_ipv6_mtu_discover(socket, if allowed { V6::DONT } else { V6::PROBE })?;
+        set_ipv6_mtu_discover(socket, if allowed { V6::OMIT } else { V6::PROBE })?;
     }
     Ok(())
 }

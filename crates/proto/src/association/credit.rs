@@ -25,6 +25,7 @@ impl Association {
 
     /// Handles limits of the peer.
     pub(super) fn on_stream_credit(&mut self, credit: &StreamCredit<'_>) {
+        self.paths.clear_assoc_error_count();
         let writable = self.outbound.on_credit(credit);
         self.report_writable(writable);
     }
@@ -52,6 +53,11 @@ impl Association {
         }
         let refunded = self.outbound.take_refunded(now);
         self.report_writable(refunded);
+        if self.outbound.lost_question(now) {
+            // Like an unanswered zero window probe (RFC 9260 §6.1 A): nothing else may notice that the peer
+            // is gone.
+            self.paths.count_assoc_error();
+        }
         let question = self.outbound.take_question(now, self.config.rto_max, &self.paths);
         let Some((path, streams)) = question else { return };
         let Some(at) = self.paths.get(path).map(Path::addr) else { return };

@@ -408,8 +408,6 @@ impl Association {
         if self.uses_credit() {
             self.inbound.use_credit(self.config.receive_buffer);
         }
-        let waiting = self.outbound.use_credit(if self.uses_credit() { a_rwnd } else { 0 });
-        self.report_writable(waiting);
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_ecn();
         self.begin_readdressing(initial_tsn);
@@ -417,6 +415,9 @@ impl Association {
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
             self.events.push(Event::SendFailed(failure));
         }
+        // What failed takes no credit.
+        let waiting = self.outbound.use_credit(if self.uses_credit() { a_rwnd } else { 0 });
+        self.report_writable(waiting);
         self.notify_writable();
     }
 

@@ -53,6 +53,8 @@ pub(super) struct SendCredit {
     wait: Span,
     /// Path of the last question since nobody waited.
     asked_on: Option<PathId>,
+    /// True if the last question was not answered.
+    unanswered: bool,
     /// The stream to begin the next question with.
     next_asked: u16,
 }
@@ -69,6 +71,7 @@ impl SendCredit {
             ask_at: None,
             wait: Span::ZERO,
             asked_on: None,
+            unanswered: false,
             next_asked: 0,
         }
     }
@@ -141,7 +144,7 @@ impl SendCredit {
     /// Stops the timer if nobody waits.
     fn settle(&mut self) {
         if self.wanted.is_empty() {
-            (self.ask_at, self.asked_on) = (None, None);
+            (self.ask_at, self.asked_on, self.unanswered) = (None, None, false);
         }
     }
 }
@@ -219,6 +222,7 @@ impl Outbound {
     /// Handles the peer's limits. Returns the streams on which messages were rejected and that may go on.
     pub(crate) fn on_credit(&mut self, received: &StreamCredit<'_>) -> Vec<u16> {
         let Some(credit) = &mut self.credit else { return Vec::new() };
+        credit.unanswered = false;
         credit.on_credit(received);
         credit.take_writable()
     }
@@ -237,10 +241,17 @@ impl Outbound {
         self.credit.as_ref().and_then(|credit| credit.ask_at)
     }
 
+    /// Returns whether a question is due and the one before was not answered.
+    pub(crate) fn lost_question(&self, now: Time) -> bool {
+        self.credit
+            .as_ref()
+            .is_some_and(|credit| credit.unanswered && credit.ask_at.is_some_and(|at| at <= now))
+    }
+
     /// Returns the path of a question if that is due, and the streams to ask for. Backs the timer off up to
     /// `most`.
     ///
-    /// Paths take turns: a question is no data, so that nothing finds out that it was lost.
+    /// Paths take turns: a question is no data, so that no path fails for it.
     pub(crate) fn take_question(
         &mut self,
         now: Time,
@@ -252,7 +263,7 @@ impl Outbound {
         credit.wait = (credit.wait * 2).min(most);
         credit.ask_at = Some(now + credit.wait);
         let path = credit.asked_on.map_or(paths.data_path(), |last| paths.next_in_turn(last))?;
-        credit.asked_on = Some(path);
+        (credit.asked_on, credit.unanswered) = (Some(path), true);
         // Each comes to its turn.
         let next = credit.next_asked;
         let streams = credit.wanted.range(next..).chain(credit.wanted.range(..next)).take(MOST_ASKED);

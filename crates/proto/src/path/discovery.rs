@@ -176,10 +176,12 @@ impl Discovery {
         self.suspicions += 1;
         if self.suspicions >= MAX_PROBES {
             // RFC 8899 §5.2: back to BASE, or, from below it, to ERROR
-            self.fails = self.plpmtu;
             if self.plpmtu >= self.sizes.base {
+                // An outage of the whole network looks the same: this size is the first to be tested again.
+                self.fails = self.plpmtu + STEP;
                 self.restart();
             } else {
+                self.fails = self.plpmtu;
                 self.plpmtu = self.sizes.min;
                 self.begin(Phase::Error);
             }

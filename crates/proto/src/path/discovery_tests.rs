@@ -93,6 +93,20 @@ fn three_signs_of_a_black_hole_lead_back_to_the_base_and_an_answer_clears_them()
 }
 
 #[test]
+fn an_outage_of_the_whole_network_leaves_the_size_as_it_was() {
+    let mut run = Run::new(sizes());
+    run.search(1500, 99);
+    for _ in 0..MAX_PROBES {
+        run.discovery.suspect();
+    }
+    assert_eq!(run.discovery.plpmtu(), 1200);
+    let before = run.probes.len();
+    run.search(1500, 99);
+    assert_eq!((run.discovery.phase(), run.discovery.plpmtu()), (Phase::Complete, 1500));
+    assert_eq!(run.probes[before..], [1200, 1500]);
+}
+
+#[test]
 fn packet_too_big_is_accepted_up_to_the_probed_size() {
     // RFC 8899 §4.6.2
     let mut run = Run::new(sizes());

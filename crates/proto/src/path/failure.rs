@@ -174,9 +174,9 @@ impl Paths {
 
     /// Counts an error for the association only.
     ///
-    /// Used for T1 and T2, whose limits are the association's, and for an unanswered heartbeat on the data
-    /// path.
-    pub(super) fn count_assoc_error(&mut self) {
+    /// Used for T1 and T2, whose limits are the association's, for an unanswered heartbeat on the data path,
+    /// and for unanswered questions for credit.
+    pub(crate) fn count_assoc_error(&mut self) {
         let limit = self.config.assoc_max_retrans;
         // RFC 9260 §8.1: "exceeds"
         if self.assoc_error_count == limit {

@@ -272,19 +272,19 @@ impl Paths {
         self.config.failover.silence.is_some() && !self.list.iter().any(Path::is_usable)
     }
 
-    /// Tests every path that failed, once none is left that carries packets: one of them may work again by
-    /// now, whose heartbeats have become rare.
+    /// Tests every path but the one that just failed, once none is left that carries packets: one of them may
+    /// work again by now, whose heartbeats have become rare.
     ///
     /// Each gets a heartbeat at once. Further ones follow after an RTO, which doubles, so that the interval is
     /// never longer than the time without a path; on the data path, where they count for the association
     /// (RFC 9260 §8.1), at its usual rate.
-    pub(super) fn test_all_if_stranded(&mut self) {
+    pub(super) fn test_others_if_stranded(&mut self, failed: Option<PathId>) {
         if !self.schedule.running || !self.is_stranded() {
             return;
         }
         // They do not wait for the RTOs of those unanswered (RFC 9260 §5.4, HB.Max.Burst).
         self.schedule.burst_until = Time::ZERO;
-        for path in self.list.iter_mut().filter(|path| path.may_heartbeat()) {
+        for path in self.list.iter_mut().filter(|path| path.may_heartbeat() && Some(path.id) != failed) {
             if path.flight_size == 0 {
                 path.rtt.end_back_off();
             }

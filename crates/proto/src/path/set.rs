@@ -541,7 +541,7 @@ impl Paths {
         }
         self.refresh();
         if !link_up || source != SourceUse::Full {
-            self.test_all_if_stranded();
+            self.test_others_if_stranded(None);
         }
     }
 
@@ -602,7 +602,7 @@ impl Paths {
             self.emit(PathEvent::StateChanged { path, from, to });
             self.refresh();
             if from == PathState::Active {
-                self.test_all_if_stranded();
+                self.test_others_if_stranded(Some(path));
             }
         }
     }

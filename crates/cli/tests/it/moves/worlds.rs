@@ -64,3 +64,42 @@ fn a_router_with_another_public_address_ends_no_transfer() {
     assert_eq!(code, Some(0), "{errors}");
     assert!(fs::read(out.join("file")).expect("it arrived") == bytes, "another file arrived");
 }
+
+/// After a few timeouts the chunks in flight may exceed the path's PMTU, and leave without "don't fragment"
+/// (RFC 9260 §6.9). A forged Packet Too Big message sets the kernel's PMTU, as this route does: packets that
+/// pass whole would leave in fragments, which many networks drop.
+#[test]
+fn an_outage_and_a_kernel_with_a_small_pmtu_stop_no_transfer_where_fragments_do_not_pass() {
+    if net::missing().is_some() {
+        return;
+    }
+    let (net, folder) = (Net::new(), folder("moves-fragments"));
+    let (file, out) = (folder.join("file"), folder.join("out"));
+    let bytes = contents(20_000_000);
+    fs::write(&file, &bytes).expect("written");
+    net.carrier("wlan0", true);
+    net::wait_for_carrier(&net.mobile, "wlan0");
+    net.mobile.run(&format!("ip route replace {SERVER} dev wlan0 mtu 1300"));
+    for line in [
+        "nft add table ip t",
+        "nft add chain ip t in { type filter hook prerouting priority -450 ; }",
+        "nft add rule ip t in ip frag-off & 0x3fff != 0 drop",
+        "nft add chain ip t outage { type filter hook prerouting priority -440 ; }",
+    ] {
+        net.server.run(line);
+    }
+    let receiver = ["recv", "--once", "--bind", SERVER, "--out", out.to_str().expect("UTF-8")];
+    let receiver = serve(&net.server, &receiver);
+    let sender = ["send", file.to_str().expect("UTF-8"), SERVER, "--retry", "0", "--timeout", "600"];
+    let mut sender = spawn(&net.mobile, &sender);
+    wait_until_it_arrives(&out);
+    assert!(sender.try_wait().expect("its state").is_none(), "the file is too small for this");
+    net.server.run("nft add rule ip t outage udp dport 1-65535 drop");
+    // Longer than three timeouts of a path that does not answer.
+    std::thread::sleep(Duration::from_secs(6));
+    net.server.run("nft flush chain ip t outage");
+    finish_well(sender);
+    let (code, _, errors) = receiver.output();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(fs::read(out.join("file")).expect("it arrived") == bytes, "another file arrived");
+}

@@ -1473,3 +1473,86 @@ fn a_held_use_of_a_stream_is_read_after_the_next() {
         ],
     );
 }
+
+/// What is rejected at the set-up, for want of its stream, takes no credit of the stream that is added later.
+#[test]
+fn a_message_for_a_stream_that_did_not_exist_takes_no_credit() {
+    let setup = Setup {
+        seed: 73008113,
+        mobile_addresses: 0b1,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: false,
+        mobile: Tuning { outbound_streams: 1, ..Tuning::DEFAULT },
+        server: Tuning { ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Send { side: Mobile, stream: 1, len: 50000, count: 1, unordered: false },
+            Run { ms: 81 },
+            AddStreams { side: Mobile, incoming: false, count: 1 },
+        ],
+    );
+}
+
+/// Without heartbeats and data in flight, only the questions for credit find that the peer is gone.
+#[test]
+fn unanswered_questions_for_credit_end_the_association() {
+    let setup = Setup {
+        seed: 73004155,
+        mobile_addresses: 0b1000,
+        server_addresses: 0b110,
+        names_all: true,
+        plain: false,
+        mobile: Tuning { rto_max_ms: 10000, hb_interval_ms: 5000, ..Tuning::DEFAULT },
+        server: Tuning { hb_interval_ms: 0, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Run { ms: 60 },
+            Send { side: Server, stream: 0, len: 50132, count: 2, unordered: false },
+            Read { side: Mobile, pace: Never },
+            Run { ms: 386 },
+            Cut { side: Mobile, address: 3, dead: true },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+            AddAddress { side: Mobile, address: 1 },
+            Run { ms: 116_000 },
+        ],
+    );
+}
+
+/// A late copy of the first COOKIE ECHO makes the only association of the server.
+#[test]
+fn a_cookie_echo_that_arrives_after_the_end_makes_an_association_that_ends() {
+    let setup = Setup {
+        seed: 73011867,
+        mobile_addresses: 0b1010,
+        server_addresses: 0b100,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { ..Tuning::DEFAULT },
+        server: Tuning { hb_interval_ms: 0, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    let clean = Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 1,
+                server: 2,
+                to_server: Quality { duplicate: 31, corrupt: 12, ..clean },
+                to_mobile: clean,
+            },
+            Run { ms: 42 },
+            Abort { side: Mobile },
+        ],
+    );
+}

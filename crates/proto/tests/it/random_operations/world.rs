@@ -219,6 +219,18 @@ impl World {
         Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead) * rto_max + forgotten + 2 * hb)
     }
 
+    /// Shuts associations down that the peer does not have: an end that does not know that the other one ended
+    /// detects it so, as does an association of a late COOKIE ECHO.
+    fn shut_what_is_left(&mut self) {
+        for side in Side::BOTH {
+            if self.hosts[side.other().index()].association().is_none() {
+                self.perform(&Op::Shutdown { side });
+            }
+            self.hosts[side.index()].shut_ghosts(self.now);
+            self.drain(side);
+        }
+    }
+
     /// Runs until `done`. Panics if there is no progress for too long, or it never ends.
     fn run_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
         let patience = self.patience();
@@ -416,22 +428,11 @@ impl World {
             self.perform(op);
         }
         self.run_for(Span::from_secs(1));
-        // An end that does not know that the other one ended detects it by shutting down; so does an
-        // association of a late COOKIE ECHO.
-        for side in Side::BOTH {
-            if self.hosts[side.other().index()].association().is_none() {
-                self.perform(&Op::Shutdown { side });
-            }
-            self.hosts[side.index()].shut_ghosts(self.now);
-            self.drain(side);
-        }
+        self.shut_what_is_left();
         self.run_until("end", |world| world.hosts.iter().all(Host::is_gone));
         // A late copy of a COOKIE ECHO makes an association that the peer does not know.
         self.run_for(Span::from_millis(2 * STRAGGLER_MS));
-        for side in Side::BOTH {
-            self.hosts[side.index()].shut_ghosts(self.now);
-            self.drain(side);
-        }
+        self.shut_what_is_left();
         self.run_until("end of late associations", |world| world.hosts.iter().all(Host::is_gone));
         self.run_for(Span::from_secs(20));
         for (side, host) in Side::BOTH.iter().zip(&self.hosts) {
