@@ -7,6 +7,7 @@ use super::Association;
 use crate::abort_reason::AbortReason;
 use crate::addr::{PathAddr, PathId};
 use crate::event::{Event, LossReason};
+use crate::path::Path;
 use crate::rare::rare_state;
 use crate::stats::AssociationState as State;
 
@@ -313,7 +314,10 @@ impl Association {
                 let complete = ShutdownComplete { tag_reflected: false };
                 // RFC 5061 §5.3 F1, F4. Without a source, the out-of-the-blue rules answer the next SHUTDOWN
                 // ACK.
-                if let Some(to) = self.paths.answer_addr(at) {
+                // A copy of the packet may come from anywhere, and no other answer follows.
+                let own = if self.path_of(at).is_none() { self.paths.data_path() } else { None };
+                let own = own.and_then(|path| self.paths.get(path)).map(Path::addr);
+                for to in self.paths.answer_addr(at).into_iter().chain(own) {
                     self.control.push_alone(to, self.tags.peer_tag, &complete);
                 }
                 self.close(now, None);

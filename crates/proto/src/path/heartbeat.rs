@@ -275,8 +275,8 @@ impl Paths {
     /// Tests every path but the one that just failed, once none is left that carries packets: one of them may
     /// work again by now, whose heartbeats have become rare.
     ///
-    /// Each gets a heartbeat at once. Further ones follow after an RTO, which doubles, so that the interval is
-    /// never longer than the time without a path; on the data path, where they count for the association
+    /// Each gets a heartbeat at once. Further ones follow after an RTO, which doubles, so that the interval
+    /// is never longer than the time without a path; on the data path, where they count for the association
     /// (RFC 9260 §8.1), at its usual rate.
     pub(super) fn test_others_if_stranded(&mut self, failed: Option<PathId>) {
         if !self.schedule.running || !self.is_stranded() {

@@ -290,7 +290,8 @@ fn alone_datagrams_and_connections_share_the_rate() {
     }
     thread::sleep(Duration::from_secs(1));
     echoed += answers();
-    // The upload beside a flood of twice the rate: over two seconds its share varies between 0.22 and 0.36, over six less.
+    // The upload beside a flood of twice the rate. Over two seconds its share varies between 0.22 and 0.36,
+    // over six less.
     let flood = || (0..20).for_each(|_| drop(program.send(&wrap(&[3; 1200]))));
     let share = rate(Duration::from_secs(6), &flood);
     over.store(true, Ordering::Relaxed);

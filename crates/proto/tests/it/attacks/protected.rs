@@ -286,6 +286,21 @@ fn a_lost_shutdown_complete_ends_in_time() {
     assert!(pair.a.saw(|event| *event == Event::Closed) && pair.b.saw(|event| *event == Event::Closed));
 }
 
+/// An observer delivers a copy of A's SHUTDOWN ACK first, from an address of its own. Nothing more of A
+/// arrives: B's program has ended.
+#[test]
+fn a_copy_of_a_shutdown_ack_from_elsewhere_keeps_its_answer_from_nobody() {
+    let mut pair = up();
+    pair.drop_if(|flight| flight.from == Side::A);
+    pair.with(Side::B, |b, now| b.shutdown(now));
+    pair.run_for(Span::from_millis(200));
+    let answer = pair.sent_since(Side::A, 0).pop().unwrap();
+    pair.inject(Side::B, PathAddr { local: b_ip(0), remote: a_ip(7) }, &answer.bytes);
+    assert!(pair.b.saw(|event| *event == Event::Closed), "{:?}", pair.b.events);
+    pair.run_for(Span::from_millis(200));
+    assert!(pair.a.saw(|event| *event == Event::Closed), "{:?}", pair.a.events);
+}
+
 /// An observer delivers a copy of the peer's ABORT first, to an address that is being deleted. No ABORT in
 /// clear counts there (RFC 5061 §5.3 F4), but this one is the peer's.
 #[test]

@@ -356,7 +356,7 @@ impl Host {
     pub(crate) fn set_pace(&mut self, now: Time, pace: Pace) {
         let held = self.held.take();
         if let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) {
-            for stream in held {
+            if let Some(stream) = held {
                 association.leave_stream(stream);
                 self.inbox.rejoin(stream);
             }

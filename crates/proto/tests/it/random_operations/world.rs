@@ -219,8 +219,8 @@ impl World {
         Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead) * rto_max + forgotten + 2 * hb)
     }
 
-    /// Shuts associations down that the peer does not have: an end that does not know that the other one ended
-    /// detects it so, as does an association of a late COOKIE ECHO.
+    /// Shuts associations down that the peer does not have: an end that does not know that the other one
+    /// ended detects it so, as does an association of a late COOKIE ECHO.
     fn shut_what_is_left(&mut self) {
         for side in Side::BOTH {
             if self.hosts[side.other().index()].association().is_none() {
