@@ -412,13 +412,6 @@ fn requests_made_impossible_by_an_earlier_failure_are_not_sent() {
     assert_eq!(out.addresses(), [address(1)]);
 }
 
-//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
-//= type=test
-//# the address MUST be considered part of the association by the peer endpoint
-//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
-//= type=test
-//# For this reason, the sender MUST fill in the Address Parameter field with an address that is part of the
-//# association (in this case, the one being deleted).
 #[test]
 fn a_deletion_that_was_not_sent_can_be_given_up() {
     let mut out = requester(&[1, 2]);
@@ -439,6 +432,13 @@ fn a_deletion_that_was_not_sent_can_be_given_up() {
     assert_eq!(out.addresses(), [address(1)]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# the address MUST be considered part of the association by the peer endpoint
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+//= type=test
+//# For this reason, the sender MUST fill in the Address Parameter field with an address that is part of the
+//# association (in this case, the one being deleted).
 #[test]
 fn the_look_up_address_stays_if_any_does() {
     // §4.1.1, §5.3.2

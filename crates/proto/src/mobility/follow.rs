@@ -37,8 +37,7 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     if moves.fixed || moves.chosen {
         return;
     }
-    let used_again = moves.deleted.iter().copied().filter(|ip| links.rank(*ip).is_some());
-    for ip in used_again.collect::<Vec<IpAddr>>() {
+    for &ip in moves.deleted.iter().filter(|ip| links.rank(**ip).is_some()) {
         association.withdraw_deletion(now, ip);
     }
     let paths: Vec<PathStats> = association.paths().collect();

@@ -177,11 +177,7 @@ impl Outbound {
             if !stranded || !paths.get(target).is_some_and(Path::is_usable) {
                 continue;
             }
-            self.losses.frto = None;
-            self.retransmit_path(now, id, target, paths);
-            if let Some(path) = paths.get_mut(id) {
-                path.stop_t3_rtx_if_drained(self.forward.runs_t3_rtx_on(id));
-            }
+            self.leave_path(now, id, target, paths);
         }
     }
 

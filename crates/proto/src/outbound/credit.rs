@@ -141,6 +141,11 @@ impl SendCredit {
         writable
     }
 
+    /// Returns whether the peer is to be asked.
+    fn is_due(&self, now: Time) -> bool {
+        self.ask_at.is_some_and(|at| at <= now)
+    }
+
     /// Stops the timer if nobody waits.
     fn settle(&mut self) {
         if self.wanted.is_empty() {
@@ -230,7 +235,7 @@ impl Outbound {
     /// Returns the streams that have credit again without a limit of the peer, if the timer is due.
     pub(crate) fn take_refunded(&mut self, now: Time) -> Vec<u16> {
         match &mut self.credit {
-            Some(credit) if credit.ask_at.is_some_and(|at| at <= now) => credit.take_writable(),
+            Some(credit) if credit.is_due(now) => credit.take_writable(),
             _ => Vec::new(),
         }
     }
@@ -243,9 +248,7 @@ impl Outbound {
 
     /// Returns whether a question is due and the one before was not answered.
     pub(crate) fn lost_question(&self, now: Time) -> bool {
-        self.credit
-            .as_ref()
-            .is_some_and(|credit| credit.unanswered && credit.ask_at.is_some_and(|at| at <= now))
+        self.credit.as_ref().is_some_and(|credit| credit.unanswered && credit.is_due(now))
     }
 
     /// Returns the path of a question if that is due, and the streams to ask for. Backs the timer off up to
@@ -258,8 +261,7 @@ impl Outbound {
         most: Span,
         paths: &Paths,
     ) -> Option<(PathId, SmallVec<[StreamId; 8]>)> {
-        let credit = self.credit.as_mut()?;
-        credit.ask_at.filter(|at| *at <= now)?;
+        let credit = self.credit.as_mut().filter(|credit| credit.is_due(now))?;
         credit.wait = (credit.wait * 2).min(most);
         credit.ask_at = Some(now + credit.wait);
         let path = credit.asked_on.map_or(paths.data_path(), |last| paths.next_in_turn(last))?;

@@ -210,14 +210,8 @@ impl Outbound {
         }
         for index in 0..paths.len() {
             let path = paths.at(index);
-            let (id, failed) = (path.id(), path.state() != PathState::Active);
-            if !failed || path.flight_size == 0 {
-                continue;
-            }
-            self.losses.frto = None;
-            self.retransmit_path(now, id, to, paths);
-            if let Some(path) = paths.get_mut(id) {
-                path.stop_t3_rtx_if_drained(self.forward.runs_t3_rtx_on(id));
+            if path.state() != PathState::Active && path.flight_size > 0 {
+                self.leave_path(now, path.id(), to, paths);
             }
         }
     }

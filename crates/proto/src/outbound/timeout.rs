@@ -143,6 +143,15 @@ impl Outbound {
         }
     }
 
+    /// Retransmits on another path the chunks in flight on a path that carries nothing, without its T3-rtx.
+    pub(super) fn leave_path(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
+        self.losses.frto = None;
+        self.retransmit_path(now, id, target, paths);
+        if let Some(path) = paths.get_mut(id) {
+            path.stop_t3_rtx_if_drained(self.forward.runs_t3_rtx_on(id));
+        }
+    }
+
     /// Retransmits the chunks in flight on a path whose link is up again.
     ///
     /// T3-rtx backed off while the link was down and would expire late. This is neither an error of the path

@@ -19,10 +19,6 @@ pub(crate) const SERVER: &str = "10.9.0.1";
 
 /// Returns why the tests cannot run here, if they cannot. With `MSCTP_NEED_NETNS` set, panics instead.
 pub(crate) fn missing() -> Option<&'static str> {
-    let works = |program: &str, args: &[&str]| {
-        let run = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        run.is_ok_and(|status| status.success())
-    };
     let missing = if !works("ip", &["-V"]) {
         "iproute2 is not installed"
     } else if !works("unshare", &["--net", "true"]) {
@@ -30,6 +26,20 @@ pub(crate) fn missing() -> Option<&'static str> {
     } else {
         return None;
     };
+    left_out(missing)
+}
+
+/// As [`missing`], for a test that filters packets.
+pub(crate) fn missing_or_filter() -> Option<&'static str> {
+    missing().or_else(|| if works("nft", &["-v"]) { None } else { left_out("nftables is not installed") })
+}
+
+fn works(program: &str, args: &[&str]) -> bool {
+    let run = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    run.is_ok_and(|status| status.success())
+}
+
+fn left_out(missing: &'static str) -> Option<&'static str> {
     assert!(std::env::var_os("MSCTP_NEED_NETNS").is_none(), "{missing}");
     eprintln!("left out: {missing}");
     Some(missing)

@@ -1443,17 +1443,7 @@ fn a_stale_cookie_ends_a_set_up_whose_data_has_left() {
 /// The first use of a stream waits with its reader while others read the next.
 #[test]
 fn a_held_use_of_a_stream_is_read_after_the_next() {
-    let setup = Setup {
-        seed: 73001950,
-        mobile_addresses: 0b1,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
-        mobile: Tuning { ..Tuning::DEFAULT },
-        server: Tuning { send_buffer: 1500, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
-    };
+    let setup = Setup { seed: 73001950, server: Tuning { send_buffer: 1500, ..Tuning::DEFAULT }, ..PLAIN };
     check(
         setup,
         &[
@@ -1479,14 +1469,9 @@ fn a_held_use_of_a_stream_is_read_after_the_next() {
 fn a_message_for_a_stream_that_did_not_exist_takes_no_credit() {
     let setup = Setup {
         seed: 73008113,
-        mobile_addresses: 0b1,
-        server_addresses: 0b1,
-        names_all: true,
         plain: false,
         mobile: Tuning { outbound_streams: 1, ..Tuning::DEFAULT },
-        server: Tuning { ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -1505,12 +1490,10 @@ fn unanswered_questions_for_credit_end_the_association() {
         seed: 73004155,
         mobile_addresses: 0b1000,
         server_addresses: 0b110,
-        names_all: true,
         plain: false,
         mobile: Tuning { rto_max_ms: 10000, hb_interval_ms: 5000, ..Tuning::DEFAULT },
         server: Tuning { hb_interval_ms: 0, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -1534,23 +1517,14 @@ fn a_cookie_echo_that_arrives_after_the_end_makes_an_association_that_ends() {
         seed: 73011867,
         mobile_addresses: 0b1010,
         server_addresses: 0b100,
-        names_all: true,
-        plain: true,
-        mobile: Tuning { ..Tuning::DEFAULT },
         server: Tuning { hb_interval_ms: 0, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
-    let clean = Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 };
+    let to_server = Quality { duplicate: 31, corrupt: 12, ..Quality::GOOD };
     check(
         setup,
         &[
-            Path {
-                mobile: 1,
-                server: 2,
-                to_server: Quality { duplicate: 31, corrupt: 12, ..clean },
-                to_mobile: clean,
-            },
+            Path { mobile: 1, server: 2, to_server, to_mobile: Quality::GOOD },
             Run { ms: 42 },
             Abort { side: Mobile },
         ],
