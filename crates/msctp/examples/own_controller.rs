@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
-use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
+use msctp::handover::{Action, Grounds, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Security, Time};
 
 /// A controller with additive increase and multiplicative decrease: a packet more per window, a quarter less
@@ -102,7 +102,7 @@ impl HandoverPolicy for Half {
     fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
         let usable = |path: &PathView| path.local == self.to && path.state == PathState::Active;
         if path != view.primary && view.path(path).is_some_and(usable) {
-            actions.push(Action::SwitchPrimary { path });
+            actions.push(Action::SwitchPrimary { path, grounds: Grounds::default() });
         }
     }
 

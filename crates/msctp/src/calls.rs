@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use msctp_proto::handover::LinkEvent;
-use msctp_proto::{EcnStats, PathId, SharedKey, StreamRequest};
+use msctp_proto::{Cost, EcnStats, PathId, SharedKey, StreamRequest};
 
 use crate::association::Association;
 use crate::error::CallError;
@@ -58,6 +58,18 @@ impl Association {
     /// The address is not local.
     pub fn link_event(&self, event: LinkEvent) -> Result<(), CallError> {
         self.call(|association, now| association.link_event(now, event))
+    }
+
+    /// Says what packets to and from a local address cost this host: whether data goes there only while no
+    /// other address works well, and whether it pays by the byte. Both ends' policies obey; the peer is told if
+    /// packets are protected. A mobile endpoint says so by itself ([`Mobility::backup`](crate::Mobility::backup),
+    /// [`Mobility::metered`](crate::Mobility::metered)); this overrides it until the link's cost changes.
+    ///
+    /// # Errors
+    ///
+    /// The address is not local.
+    pub fn set_address_cost(&self, local: IpAddr, cost: Cost) -> Result<(), CallError> {
+        self.call(|association, now| association.set_address_cost(now, local, cost))
     }
 
     /// Sends a HEARTBEAT over this path now.

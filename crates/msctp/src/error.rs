@@ -150,8 +150,11 @@ impl ProtectionMismatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// No listener at the peer's SCTP port: an ABORT without a cause (RFC 9260 §8.4).
+    /// No listener at the peer's SCTP port: an ABORT without a cause answered the INIT (RFC 9260 §8.4).
     NoListener,
+    /// An ABORT without a cause after the peer had answered: the peer no longer knows the set-up, or somebody
+    /// on the way sent the ABORT, which is possible until there are keys.
+    NoCause,
     /// The peer has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
     /// The application or listener refused the association (RFC 9260 §3.3.10.12).
@@ -187,10 +190,13 @@ pub(crate) mod code_reasons {
     pub(super) const ALL: [&str; 4] = [WRONG, USED, MISSING, UNEXPECTED];
 }
 
+/// What an ABORT without a cause in answer to an INIT means.
+const NO_LISTENER: &str = "nobody listens at that SCTP port";
+
 impl Refusal {
     fn of(cause: Option<u16>, code: Option<u32>, reason: &[u8]) -> Self {
         match cause {
-            None => Self::NoListener,
+            None => Self::NoCause,
             Some(4) => Self::OutOfResource,
             Some(12) => {
                 let reason = String::from_utf8_lossy(reason).into_owned();
@@ -208,7 +214,10 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoListener => f.write_str("nobody listens at that SCTP port"),
+            Self::NoListener => f.write_str(NO_LISTENER),
+            Self::NoCause => f.write_str(
+                "it names no cause: it no longer knows the set-up, or somebody on the way broke it off",
+            ),
             Self::OutOfResource => f.write_str("it has no room for another one (cause 4)"),
             Self::Application { code: Some(code), reason } if reason.is_empty() => {
                 write!(f, "its application gives the code {code}")
@@ -278,7 +287,9 @@ impl From<AssociationError> for io::Error {
             AssociationError::Lost(
                 LossReason::SetupTimeout | LossReason::PeerUnreachable | LossReason::IdleTimeout { .. },
             ) => io::ErrorKind::TimedOut,
-            AssociationError::Lost(LossReason::PortUnreachable { .. }) => io::ErrorKind::ConnectionRefused,
+            AssociationError::Lost(LossReason::PortUnreachable { .. } | LossReason::NoListener) => {
+                io::ErrorKind::ConnectionRefused
+            }
             AssociationError::Lost(LossReason::PeerAborted { .. } | LossReason::PeerLostKeys) => {
                 io::ErrorKind::ConnectionReset
             }
@@ -447,6 +458,7 @@ fn words(reason: &LossReason) -> String {
         LossReason::PeerUnreachable => {
             "the peer is unreachable: nothing was acknowledged for too long".to_owned()
         }
+        LossReason::NoListener => NO_LISTENER.to_owned(),
         LossReason::IdleTimeout { after } => {
             format!("nothing was received from the peer for {after} (idle timeout)")
         }
@@ -496,6 +508,7 @@ impl ConnectError {
             }
             #[cfg(feature = "tls")]
             AssociationError::Security(error) => Self::Security(error),
+            AssociationError::Lost(LossReason::NoListener) => Self::Refused(Refusal::NoListener),
             AssociationError::Lost(LossReason::PeerAborted { cause, code, reason }) => {
                 Self::Refused(Refusal::of(cause, code, &reason))
             }

@@ -219,8 +219,8 @@ pub mod congestion {
 /// `Config::mobile`.
 pub mod handover {
     pub use msctp_proto::handover::{
-        Action, CodingScheme, Conservative, HandoverPolicy, InvalidQuality, LinkEvent, LinkQuality,
-        LinkState, MAX_PRIVATE_CHUNKS, MIN_TIMER, PathView, PolicyFactory, View,
+        Action, CodingScheme, Conservative, Grounds, HandoverPolicy, InvalidQuality, LinkEvent, LinkQuality,
+        LinkState, MAX_PRIVATE_CHUNKS, MIN_TIMER, PathView, PolicyFactory, View, Why,
     };
     pub use msctp_schemes::Anticipate;
 }
@@ -266,12 +266,12 @@ pub use msctp_proto::CallError as CallRefusal;
 pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AbortReason, AddressError, AddressRequest, Agreed, AssociationState,
-    AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT,
-    EcnStats, EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery,
-    Message, Mobility, Moves, OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats,
-    PathUse, Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath,
-    SendFailure, SharedKey, SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest, StreamsConfig,
-    TraceEvent, TraceKind, Translation, UnknownScheduler, Verdicts,
+    AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Cost, Direction,
+    ENCAPSULATION_PORT, EcnStats, EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason,
+    LossRecovery, Message, Mobility, Moves, OfferConfig, OutMessage, PartialAbort, PathAddr, PathId,
+    PathState, PathStats, PathUse, Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability,
+    RetransmissionPath, SendFailure, SharedKey, SpuriousTimeouts, StreamEnd, StreamEvent, StreamRequest,
+    StreamsConfig, TraceEvent, TraceKind, Translation, UnknownScheduler, Verdicts,
 };
 pub use msctp_udp::SocketError;
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

@@ -102,7 +102,7 @@ impl Log {
             }
             Event::PathMtu { path, pmtu } => debug!(target: TARGET, %path, pmtu, "path MTU"),
             Event::PrimaryChanged { path, cause } => {
-                info!(target: TARGET, %path, ?cause, local = local(*path), remote = remote(*path), "primary path changed");
+                info!(target: TARGET, %path, %cause, local = local(*path), remote = remote(*path), "primary path changed");
             }
             Event::AddressChange { request, accepted } => {
                 info!(target: TARGET, ?request, accepted, "the peer answered an address change");

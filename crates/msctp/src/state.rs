@@ -613,6 +613,8 @@ impl State {
                     // Protection was offered, and the peer does not support it.
                     slot.keys = None;
                 }
+                // The peer may have begun again.
+                self.note_key_message(self.now(), handle);
             }
             Event::Protected => {
                 if let Some(keys) = self.slots.get_mut(&handle).and_then(|slot| slot.keys.as_deref_mut()) {

@@ -18,7 +18,9 @@ use crate::trace::PrimaryCause;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The association is up (RFC 9260 §11.2.4).
+    /// The association is up (RFC 9260 §11.2.4). Reported again after a restart of the peer, and where the peer
+    /// begins the set-up again before this end has keys: key management then begins again, with another
+    /// [`key_agreement`](crate::Association::key_agreement).
     Connected {
         /// Negotiated number of streams on which this end may send.
         outbound_streams: u16,
@@ -138,6 +140,9 @@ pub enum LossReason {
         /// Upper layer abort reason of a User-Initiated Abort without the code, else empty.
         reason: Bytes,
     },
+    /// Set-up failed: the INIT was answered by an ABORT without a cause, as a host answers it at whose SCTP
+    /// port nobody listens (RFC 9260 §8.4).
+    NoListener,
     /// No packet of the peer arrived for this long (`Config::idle_timeout`), in spite of HEARTBEATs.
     IdleTimeout {
         /// The idle timeout.

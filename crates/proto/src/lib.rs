@@ -85,7 +85,7 @@ pub use msctp_wire::param::StreamCode;
 pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 pub use path::pairing::{MAX_ADDRESSES, can_pair, is_endpoint};
-pub use path::{AddressError, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
+pub use path::{AddressError, Cost, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{
     MAX_NAMED_STREAMS, MAX_RESET_CODES, NAMES_PER_CODE, ReconfigOutcome, Reconfiguration, StreamEvent,

@@ -6,6 +6,7 @@ use msctp_units::{Rate, Span};
 
 use crate::addr::{PathAddr, PathId};
 use crate::message::Reliability;
+use crate::path::Cost;
 use crate::rare::rare_state;
 
 /// States of an association (RFC 9260 §4).
@@ -76,6 +77,9 @@ pub struct PathStats {
     pub state: PathState,
     /// True if the path is the primary.
     pub primary: bool,
+    /// What the path costs either end
+    /// ([`Association::set_address_cost`](crate::Association::set_address_cost)).
+    pub cost: Cost,
     /// Congestion window.
     pub cwnd: u64,
     /// Slow-start threshold; `u64::MAX` while it is arbitrarily high.

@@ -1,6 +1,7 @@
 //! The trace: one typed stream of internal events, for plots and tests. Recorded only if `Config::trace` is
 //! on; the protocol never reads it.
 
+use core::fmt;
 use core::net::IpAddr;
 
 use msctp_congestion::RoundTrips;
@@ -8,6 +9,7 @@ use msctp_congestion::classifier::Cause;
 use msctp_units::{Rate, Span, Time};
 
 use crate::addr::{PathAddr, PathId};
+use crate::handover::Grounds;
 use crate::stats::{AssociationState, PathState};
 
 /// One entry of the trace.
@@ -42,8 +44,24 @@ pub enum PrimaryCause {
     Switchover,
     /// The old primary was removed.
     Removed,
-    /// The handover policy.
-    Policy,
+    /// The handover policy, on these grounds.
+    Policy(Grounds),
+    /// Its link is preferred to the others' ([`Mobility::prefer`](crate::Mobility::prefer)).
+    Link,
+}
+
+impl fmt::Display for PrimaryCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("the application chose it"),
+            Self::Peer => f.write_str("the peer asked for it"),
+            Self::Failover => f.write_str("the other does not answer"),
+            Self::Switchover => f.write_str("the other failed too often"),
+            Self::Removed => f.write_str("the other is gone"),
+            Self::Policy(grounds) => grounds.fmt(f),
+            Self::Link => f.write_str("its link is preferred, or the other's is down"),
+        }
+    }
 }
 
 /// An event of an association. Sizes in bytes.
@@ -204,6 +222,15 @@ pub enum TraceKind {
         path: PathId,
         /// True if probing begins.
         on: bool,
+    },
+    /// The peer said what a path costs it, and that changed what the path costs either end.
+    PathCost {
+        /// Path.
+        path: PathId,
+        /// Only to be used while none without this mark works well.
+        backup: bool,
+        /// An end pays by the byte.
+        metered: bool,
     },
     /// The handover policy began or ended bicasting.
     Bicast {

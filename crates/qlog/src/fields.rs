@@ -55,7 +55,8 @@ values! {
         PrimaryCause::Failover => "failover",
         PrimaryCause::Switchover => "switchover",
         PrimaryCause::Removed => "removed",
-        PrimaryCause::Policy => "policy",
+        PrimaryCause::Policy(_) => "policy",
+        PrimaryCause::Link => "link",
     });
     Cause: cause => Self::Word(match cause {
         Cause::Congestion => "congestion",
@@ -115,6 +116,7 @@ pub fn name(kind: &TraceKind) -> &'static str {
         TraceKind::Primary { .. } => "primary",
         TraceKind::StartState { .. } => "start-state",
         TraceKind::Probing { .. } => "probing",
+        TraceKind::PathCost { .. } => "path-cost",
         TraceKind::Bicast { .. } => "bicast",
         TraceKind::Data { .. } => "data",
         TraceKind::Sack { .. } => "sack",
@@ -155,11 +157,17 @@ pub fn fields(kind: &TraceKind, mut give: impl FnMut(&'static str, Value)) {
         }
         TraceKind::PathRemoved { path } => fields!(give; path),
         TraceKind::PathState { path, from, to } => fields!(give; path, from: text(from), to: text(to)),
-        TraceKind::Primary { from, to, cause } => fields!(give; from, to, cause),
+        TraceKind::Primary { from, to, cause } => {
+            let grounds = if let PrimaryCause::Policy(grounds) = cause { Some(*grounds) } else { None };
+            let (carried, promised) = grounds.map_or((None, None), |of| (of.carried, of.promised));
+            let why = grounds.map_or(Value::Nothing, |grounds| Value::Word(grounds.why.word()));
+            fields!(give; from, to, cause, why: why, carried_bps: carried.into(), promised_bps: promised.into());
+        }
         TraceKind::StartState { path, cwnd, ssthresh } | TraceKind::Adjusted { path, cwnd, ssthresh } => {
             fields!(give; path, cwnd, ssthresh: threshold(*ssthresh));
         }
         TraceKind::Probing { path, on } => fields!(give; path, on),
+        TraceKind::PathCost { path, backup, metered } => fields!(give; path, backup, metered),
         TraceKind::Bicast { to } => fields!(give; to),
         TraceKind::Data { direction, path, tsn, len, again } => {
             fields!(give; direction, path, tsn, len, again);
@@ -180,6 +188,8 @@ pub fn fields(kind: &TraceKind, mut give: impl FnMut(&'static str, Value)) {
 
 #[cfg(test)]
 mod tests {
+    use msctp_proto::handover::{Grounds, Why};
+
     use super::*;
 
     fn written(kind: TraceKind) -> String {
@@ -214,7 +224,11 @@ mod tests {
             written(heartbeat),
             "control direction=Word(\"out\") path=Nothing chunk=Text(\"HEARTBEAT\") len=Number(40)"
         );
-        let primary = TraceKind::Primary { from: path, to: PathId::new(4), cause: PrimaryCause::Policy };
-        assert!(written(primary).ends_with("cause=Word(\"policy\")"));
+        let grounds = Grounds { promised: Some(Rate::from_kbps(7)), ..Why::Better.into() };
+        let primary =
+            TraceKind::Primary { from: path, to: PathId::new(4), cause: PrimaryCause::Policy(grounds) };
+        assert!(written(primary).ends_with(
+            "cause=Word(\"policy\") why=Word(\"better\") carried_bps=Nothing promised_bps=Number(7000)"
+        ));
     }
 }

@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use msctp_congestion::Window;
 use msctp_congestion::estimator::Estimate;
 use msctp_proto::handover::{Action, PathView};
-use msctp_proto::{PathId, PathState};
+use msctp_proto::{Cost, PathId, PathState};
 use msctp_units::{Rate, Span};
 
 /// Path `n`, on a local and a remote address of its own, active, never used; PMDCS 1468.
@@ -16,6 +16,7 @@ pub(crate) fn path(n: u8) -> PathView {
         remote: IpAddr::V4(Ipv4Addr::new(10, 1, n, 1)),
         state: PathState::Active,
         link_up: true,
+        cost: Cost::default(),
         window: Window { cwnd: 4404, ssthresh: u64::MAX, partial_bytes_acked: 0 },
         flight_size: 0,
         bytes_acked: 0,

@@ -50,8 +50,8 @@ pub use checksum::{crc32c, write_checksum};
 pub use chunk::{
     Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data,
     DataFlags, Dtls, Ecne, EncodeChunk, Error, ForwardTsn, Fragment, GapBlock, Heartbeat, HeartbeatAck,
-    IData, IForwardTsn, Init, InitAck, Pad, ReConfig, Sack, Shutdown, ShutdownAck, ShutdownComplete,
-    SkippedMessages, SkippedStream, StreamBlocked, StreamCredit, StreamLimit, UnknownChunk,
+    IData, IForwardTsn, Init, InitAck, Pad, PathCost, ReConfig, Sack, Shutdown, ShutdownAck,
+    ShutdownComplete, SkippedMessages, SkippedStream, StreamBlocked, StreamCredit, StreamLimit, UnknownChunk,
 };
 pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};
 pub use ids::{CorrelationId, HmacId, KeyManagementId, Ppid, StreamId, VerificationTag};

@@ -9,7 +9,7 @@ use msctp::{Config, Endpoint, EndpointOptions, Peer, Security};
 use msctp_congestion::estimator::Estimate;
 use msctp_congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp_lab_schemes::wbest::{WBest, WBestConfig};
-use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
+use msctp_proto::handover::{Action, Grounds, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp_proto::{PathAddr, PathId};
 use msctp_sim::Simulation;
 use msctp_sim::scenario::{Do, Scenario};
@@ -53,7 +53,7 @@ impl Controller for Aimd {
 }
 
 /// The private chunk: 64 bits, the available bandwidth in bit/s. The type's highest bits, 10, make other peers skip it.
-const MEASURED: ChunkType = ChunkType(0xbd);
+const MEASURED: ChunkType = ChunkType(0xba);
 
 /// Probes each new path, and moves data there once its estimate exceeds the old path's. After a second without an
 /// estimate the data moves as well: a path without a bottleneck, as loopback, has none.
@@ -84,7 +84,7 @@ impl HandoverPolicy for Probing {
         }
     }
     fn on_timer(&mut self, _: &View<'_>, actions: &mut Vec<Action>) {
-        actions.extend(self.probed.map(|path| Action::SwitchPrimary { path }));
+        actions.extend(self.probed.map(|path| Action::SwitchPrimary { path, grounds: Grounds::default() }));
     }
     fn on_estimate(&mut self, _: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
         let old = view.path(view.primary).and_then(|old| Rate::of(old.window.cwnd, old.srtt?));

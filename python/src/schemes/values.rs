@@ -5,7 +5,7 @@ use msctp_congestion::estimator::Estimate as CoreEstimate;
 use msctp_congestion::{Measured, StartState};
 use msctp_lab_schemes::wbest::{WBest, WBestConfig};
 use msctp_proto::handover::{
-    Action, LinkEvent as CoreLinkEvent, LinkState, PathView as CorePathView, View as CoreView,
+    Action, Grounds, LinkEvent as CoreLinkEvent, LinkState, PathView as CorePathView, View as CoreView,
 };
 use msctp_proto::{PathId, PathState};
 use msctp_units::{Rate, Span, Time};
@@ -96,6 +96,18 @@ impl PathView {
     #[getter]
     fn state(&self) -> &'static str {
         state(self.0.state)
+    }
+
+    /// True if the path should carry data only while no other works well.
+    #[getter]
+    fn backup(&self) -> bool {
+        self.0.cost.backup
+    }
+
+    /// True if an end pays for the path by the byte.
+    #[getter]
+    fn metered(&self) -> bool {
+        self.0.cost.metered
     }
 
     /// Congestion window in bytes.
@@ -420,7 +432,7 @@ pub(super) fn action(value: &Bound<'_, PyAny>, now: Time) -> PyResult<Action> {
             Action::Resume { path: path(value, "path")?, measured }
         }
         "Resend" => Action::Resend { from: path(value, "source")?, to: path(value, "target")? },
-        "SwitchPrimary" => Action::SwitchPrimary { path: path(value, "path")? },
+        "SwitchPrimary" => Action::SwitchPrimary { path: path(value, "path")?, grounds: Grounds::default() },
         "SetTimer" if value.getattr("at")?.is_none() => Action::SetTimer { at: None },
         "SetTimer" => Action::SetTimer { at: Some(Time::ZERO + span(value, "at")?) },
         _ => return Err(wrong("an action", value, "one of msctp.schemes, such as SwitchPrimary")),

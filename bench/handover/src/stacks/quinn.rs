@@ -1,13 +1,14 @@
 //! quinn with its default options. Its application watches the interfaces with the same code as msctp, and
 //! calls `Endpoint::rebind` as soon as another one is up.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::future::poll_fn;
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use msctp_udp::{Change, InterfaceWatch};
+use msctp_udp::InterfaceWatch;
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Endpoint, ServerConfig};
@@ -62,13 +63,18 @@ pub(super) async fn receive(receiver: &Receiver, log: &mut Log) -> Result<(), Fa
 
 /// Moves to every address that comes up.
 async fn follow(endpoint: &Endpoint, watch: &mut InterfaceWatch, first: IpAddr) -> Result<(), Failure> {
-    let mut at = first;
+    let usable = |watch: &InterfaceWatch| -> BTreeSet<IpAddr> {
+        watch.usable().into_iter().filter(|address| !address.loopback).map(|address| address.ip).collect()
+    };
+    let (mut at, mut known) = (first, usable(watch));
     loop {
-        if let Change::Up(address) = poll_fn(|cx| watch.poll_change(cx)).await?
-            && !address.loopback
-            && std::mem::replace(&mut at, address.ip) != address.ip
-        {
-            endpoint.rebind(UdpSocket::bind((address.ip, 0))?)?;
+        poll_fn(|cx| watch.poll_change(cx)).await?;
+        let now = usable(watch);
+        let new = now.difference(&known).copied().find(|ip| *ip != at);
+        known = now;
+        if let Some(ip) = new {
+            endpoint.rebind(UdpSocket::bind((ip, 0))?)?;
+            at = ip;
         }
     }
 }

@@ -30,11 +30,11 @@ pub(crate) async fn report_moves(association: &Association, say: impl Fn(String)
         let at = |id| association.paths().into_iter().find(|path| path.id == id).map(|path| path.at);
         match event {
             // After the loss of a link, the event may confirm a path that carries the data already.
-            Event::PrimaryChanged { path, .. } if last != Some(path) => {
+            Event::PrimaryChanged { path, cause } if last != Some(path) => {
                 last = Some(path);
                 switches += 1;
                 if let Some(at) = at(path) {
-                    say(format!("data goes over {at}"));
+                    say(format!("data goes over {at}: {cause}"));
                 }
             }
             Event::PathState { path, state: PathState::Active } => {

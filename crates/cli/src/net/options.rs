@@ -39,6 +39,14 @@ pub(crate) struct NetArgs {
     /// Prefer interfaces whose names begin with this, the best first [default: wired, WLAN, others].
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
     prefer: Vec<String>,
+    /// Use interfaces whose names begin with this only while no other works well. The server is told
+    /// [default: cellular ones (ww, rmnet) that --prefer does not name].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
+    backup: Option<Vec<String>>,
+    /// Interfaces whose names begin with this are paid by the byte: they are measured rarely, and not used
+    /// together with others.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
+    metered: Vec<String>,
     /// Use only interfaces whose names begin with this.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
     only: Vec<String>,
@@ -214,7 +222,9 @@ impl NetArgs {
             Nat::Always => Translation::Always,
             Nat::Never => Translation::Never,
         };
-        let mut mobility = Mobility { only: self.only.clone(), translation, ..Mobility::default() };
+        let (backup, metered) = (self.backup.clone(), self.metered.clone());
+        let only = self.only.clone();
+        let mut mobility = Mobility { backup, metered, only, translation, ..Mobility::default() };
         if !self.prefer.is_empty() {
             mobility.prefer.clone_from(&self.prefer);
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use common::{bind, soon};
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
-use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
+use msctp::handover::{Action, Grounds, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{
     AssociationError, Config, ConnectError, Endpoint, Event, LossReason, PathId, Peer, Rate, Security, Span,
     Time,
@@ -72,7 +72,7 @@ impl HandoverPolicy for Eager {
     }
     fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
         if path != view.primary {
-            actions.push(Action::SwitchPrimary { path });
+            actions.push(Action::SwitchPrimary { path, grounds: Grounds::default() });
         }
     }
     fn on_primary_switch(

@@ -813,32 +813,60 @@ fn a_client_can_restart_during_the_handshake() {
     });
 }
 
-/// After a stale cookie the set-up continues with other parameters, from which the keys are derived.
+const COOKIE_ECHO: u8 = 10;
+const COOKIE_ACK: u8 = 11;
+
+/// Returns a filter that drops the first packet that begins with a chunk of this type. The client gets `chunk`
+/// in its place, which anyone who sees the set-up can send.
+fn instead_of(replaced: u8, chunk: &'static [u8]) -> Filter {
+    let (mut header, mut once) = ([0; 8], true);
+    Box::new(move |by_client, bytes| {
+        if bytes[12] == 1 {
+            // From the server to the client, with the tag of the INIT.
+            header = [&bytes[2..4], &bytes[..2], &bytes[16..20]].concat().try_into().unwrap();
+        }
+        if bytes[12] == replaced && std::mem::take(&mut once) {
+            return vec![(false, packet(&header, chunk))];
+        }
+        vec![(by_client, bytes)]
+    })
+}
+
+/// After a stale cookie the set-up continues with other parameters, from which the keys are derived. If an
+/// attacker has sent it, the server has an association already; it was never in use, so nothing is lost.
 #[test]
 fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
-    run(async {
-        let (server, peer) = server(any());
-        let at = server.local_addresses()[0];
-        let (mut tag, mut stale) = (Vec::new(), true);
-        let filter = Box::new(move |by_client: bool, bytes: Vec<u8>| {
-            if bytes[12] == 1 {
-                tag = bytes[16..20].to_vec();
-            }
-            if stale && bytes[12] == 10 {
-                stale = false;
-                let header = [&bytes[2..4], &bytes[..2], &tag].concat();
-                // ERROR, cause Stale Cookie
-                let error = [9, 0, 0, 12, 0, 3, 0, 8, 0, 0, 0, 1];
-                return vec![(false, packet(&header.try_into().unwrap(), &error))];
-            }
-            vec![(by_client, bytes)]
+    // ERROR, cause Stale Cookie
+    const STALE: &[u8] = &[9, 0, 0, 12, 0, 3, 0, 8, 0, 0, 0, 1];
+    for replaced in [COOKIE_ECHO, COOKIE_ACK] {
+        run(async {
+            let (server, peer) = server(any());
+            let at = server.local_addresses()[0];
+            let peer = filtered(&peer, at, "127.0.0.1", instead_of(replaced, STALE)).await;
+            let (connected, accepted) = tokio::join!(connect_to(peer, any()), soon(server.accept(PORT)));
+            let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
+            association.send_bytes(0, SECRET_TEXT).await.unwrap();
+            assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+            soon(association.shutdown()).await.unwrap();
+            assert_eq!(soon(accepted.recv()).await.unwrap(), None);
+            assert_eq!((accepted.restarts(), soon(accepted.flush()).await), (0, Ok(())));
         });
-        let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-        let (connected, accepted) = tokio::join!(connect_to(peer, any()), soon(server.accept(PORT)));
-        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
-        association.send_bytes(0, SECRET_TEXT).await.unwrap();
-        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
-    });
+    }
+}
+
+/// An ABORT without a cause means that nobody listens only where it answers the INIT (RFC 9260 §8.4).
+#[test]
+fn an_abort_after_the_peer_has_answered_does_not_mean_that_nobody_listens() {
+    const ABORT: &[u8] = &[6, 0, 0, 4];
+    for replaced in [COOKIE_ECHO, COOKIE_ACK] {
+        run(async {
+            let (server, peer) = server(any());
+            let at = server.local_addresses()[0];
+            let peer = filtered(&peer, at, "127.0.0.1", instead_of(replaced, ABORT)).await;
+            let error = connect_to(peer, any()).await.err().unwrap();
+            assert!(matches!(error, ConnectError::Refused(Refusal::NoCause)), "{error:?}");
+        });
+    }
 }
 
 /// A flood from one address ends its own set-ups, not those of others.

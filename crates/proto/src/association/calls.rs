@@ -262,6 +262,7 @@ fn stats_of(path: &Path, primary: bool) -> PathStats {
         udp_port: None,
         state: path.state(),
         primary,
+        cost: path.cost(),
         cwnd: window.cwnd,
         ssthresh: window.ssthresh,
         flight_size: path.flight_size,

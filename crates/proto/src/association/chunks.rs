@@ -38,6 +38,8 @@ pub(super) struct Seen {
     marked: bool,
     /// Lowest TSN of a marked packet.
     pub(super) lowest: Option<Tsn>,
+    /// The path whose HEARTBEAT was answered last.
+    pub(super) answered: Option<PathId>,
 }
 
 impl Association {
@@ -196,7 +198,9 @@ impl Association {
             Chunk::Data(_) | Chunk::Sack(_) | Chunk::Pad(_) => {}
             _ if self.knows(chunk.chunk_type()) => return self.take_agreed(now, at, chunk, seen),
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat, seen.authenticated),
-            Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack, seen.authenticated),
+            Chunk::HeartbeatAck(ack) => {
+                seen.answered = self.on_heartbeat_ack(now, ack, seen.authenticated);
+            }
             Chunk::InitAck(ack) => self.on_init_ack(now, at, ack),
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
             Chunk::Abort(abort) => {
@@ -238,6 +242,12 @@ impl Association {
             | Chunk::ReConfig(_)
             | Chunk::StreamCredit(_)
             | Chunk::StreamBlocked(_) => return self.on_unknown_chunk(at, rest),
+            Chunk::PathCost(cost) => {
+                if !(seen.authenticated && self.is_enforced()) {
+                    return self.on_unknown_chunk(at, rest);
+                }
+                self.on_path_cost(now, at, cost, seen.answered);
+            }
             Chunk::Unknown(unknown) => {
                 let known = seen.private < MAX_PRIVATE_CHUNKS && self.take_private_chunk(now, at, unknown);
                 seen.private += u32::from(known);
@@ -534,6 +544,9 @@ impl Association {
         //# Heartbeat Request to which this Heartbeat Acknowledgement is responding.
         let answer = HeartbeatAck { params: heartbeat.params };
         self.reply(to, &answer);
+        if authenticated && let Some(cost) = self.cost_to_tell(&at.local) {
+            self.reply(to, &cost);
+        }
         if authenticated && to == Some(at) {
             self.answer_candidate(at, &answer);
         }
@@ -542,11 +555,12 @@ impl Association {
         }
     }
 
-    fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>, authenticated: bool) {
-        let Some(info) = ack.info() else { return };
-        let Some(named) = HeartbeatInfo::from_bytes(info) else { return };
+    /// Returns the path that a HEARTBEAT ACK answers for.
+    fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>, authenticated: bool) -> Option<PathId> {
+        let info = ack.info()?;
+        let named = HeartbeatInfo::from_bytes(info)?;
         if self.on_port_answer(now, &named) || self.on_newcomer_answer(now, &named, authenticated) {
-            return;
+            return None;
         }
         // An observer can answer a HEARTBEAT in clear to an address that the peer only lists.
         if !authenticated
@@ -554,12 +568,14 @@ impl Association {
             && self.paths.get(named.path).is_some_and(|path| !path.is_confirmed())
         {
             self.faults.unprotected_packets += 1;
-            return;
+            return None;
         }
-        let acknowledged = self.paths.on_heartbeat_ack(info, now);
-        if let Acknowledged::Heartbeat { path, rtt, ended_back_off } = acknowledged
-            && let Some(entry) = self.paths.get(path)
-        {
+        let (path, rtt, ended_back_off) = match self.paths.on_heartbeat_ack(info, now) {
+            Acknowledged::Heartbeat { path, rtt, ended_back_off } => (path, rtt, ended_back_off),
+            Acknowledged::Probe { path } => return Some(path),
+            Acknowledged::Unknown => return None,
+        };
+        if let Some(entry) = self.paths.get(path) {
             let (srtt, rto) = (entry.rtt.srtt().unwrap_or(rtt), entry.rtt.rto());
             self.tracer.push(now, TraceKind::Rtt { path, sample: rtt, srtt, rto });
             // RFC 9260 §6.3.3: as T3-rtx, in `Path::measure_round_trip`. What was sent on a path that failed
@@ -572,6 +588,7 @@ impl Association {
             self.readdressing.ours.shorten_t4_rto(now + rto, works);
             self.reconfig.ours.shorten_timer(now + rto, works);
         }
+        Some(path)
     }
 
     fn on_error(&mut self, now: Time, error: &Error<'_>, authenticated: bool) {

@@ -7,6 +7,7 @@ mod calls;
 mod chunks;
 mod control;
 mod copies;
+mod costs;
 mod credit;
 mod departed;
 mod ecn;
@@ -68,6 +69,7 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::{Event, LossReason};
 use crate::inbound::{Inbound, InboundConfig};
+use crate::message::{OutMessage, is_key_management};
 use crate::outbound::{Outbound, OutboundConfig};
 use crate::path::{Added, HostAddrs, PathEvent, Paths, SourceUse};
 use crate::protection::PacketProtection;
@@ -446,10 +448,16 @@ impl Association {
         });
     }
 
-    /// Reports undelivered messages (RFC 9260 §8.1: "report back all outstanding user data").
+    /// Reports undelivered messages (RFC 9260 §8.1: "report back all outstanding user data"), but not those of
+    /// key management, which the application has not sent.
     fn report_undelivered(&mut self) {
-        let failures = self.outbound.give_up(&mut self.paths);
-        self.events.extend(failures.into_iter().map(Event::SendFailed));
+        let external = self.has_external_keys();
+        let is_of_keys = |message: &OutMessage| {
+            external && is_key_management(message.stream, message.unordered, message.ppid)
+        };
+        let failures = self.outbound.give_up(&mut self.paths).into_iter();
+        let failures = failures.filter(|failure| !is_of_keys(&failure.message));
+        self.events.extend(failures.map(Event::SendFailed));
     }
 
     /// Returns the next event.

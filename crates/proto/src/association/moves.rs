@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use msctp_units::{Span, Time};
 
 use crate::asconf::AddressRequest;
+use crate::path::Cost;
 use crate::timer_table::earlier;
 
 /// Time after which a refused address is added again: it doubles from the first to the second.
@@ -57,6 +58,10 @@ pub(crate) struct Moves {
     pub(crate) chosen: bool,
     /// Time at which each preferred path was confirmed.
     pub(crate) confirmed: BTreeMap<IpAddr, Time>,
+    /// Addresses to which data was moved because their links are better, and since when these were in use.
+    offered: BTreeMap<IpAddr, Option<Time>>,
+    /// What the links of this end's addresses cost, as was told to the association.
+    pub(crate) costs: BTreeMap<IpAddr, Cost>,
     /// Answers that were not taken into account yet.
     pub(crate) answers: Vec<(AddressRequest, bool)>,
     /// Time at which to decide again.
@@ -85,6 +90,16 @@ impl Moves {
     /// Has the endpoint decide again at this time, if not sooner.
     pub(crate) fn decide_again(&mut self, at: Time) {
         self.again = earlier(self.again, Some(at));
+    }
+
+    /// Records that data moves to an address because its link is better, or began there.
+    pub(crate) fn note_offered(&mut self, ip: IpAddr, in_use_since: Option<Time>) {
+        self.offered.insert(ip, in_use_since);
+    }
+
+    /// Returns whether data was moved to an address since it came into use.
+    pub(crate) fn was_offered(&self, ip: IpAddr, in_use_since: Option<Time>) -> bool {
+        self.offered.get(&ip) == Some(&in_use_since)
     }
 
     /// Records a request to add an address.
@@ -127,6 +142,8 @@ impl Moves {
                 self.deleted.retain(|deleted| *deleted != ip);
                 self.added.retain(|asked| asked.ip != ip);
                 self.confirmed.remove(&ip);
+                self.offered.remove(&ip);
+                self.costs.remove(&ip);
             }
             AddressRequest::KeepOnly(ip) => {
                 self.kept.take_if(|kept| *kept == ip);
@@ -134,6 +151,8 @@ impl Moves {
                     self.added.clear();
                     self.deleted.clear();
                     self.confirmed.retain(|known, _| *known == ip);
+                    self.offered.retain(|known, _| *known == ip);
+                    self.costs.retain(|known, _| *known == ip);
                 }
             }
             _ => {}

@@ -676,6 +676,10 @@ impl Association {
         let (at, room) = (entry.addr(), packet_room(entry).max(probe).max(least));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         builder.push(&heartbeat).ok()?;
+        if let Some(cost) = self.cost_to_tell(&at.local).filter(|_| padding.is_none()) {
+            // It fits beside a HEARTBEAT on any path.
+            let _ = builder.push(&cost);
+        }
         if let Some(padding) = padding {
             // AUTH or protection replaces a part of the padding.
             let after = if builder.is_enclosed() { crate::protection::SPACE.1 } else { 0 };

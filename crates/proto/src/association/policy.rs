@@ -75,6 +75,7 @@ pub(super) fn view_of(path: &Path) -> PathView {
         remote: path.addr().remote,
         state: path.state(),
         link_up: path.link_is_up(),
+        cost: path.cost(),
         window: path.controller.window(),
         flight_size: path.flight_size,
         bytes_acked: path.bytes_acked,
@@ -138,11 +139,11 @@ impl Association {
             }
             Action::Resume { path, measured } => self.resume_path(now, path, &measured),
             Action::Resend { from, to } => self.outbound.resend_on(from, to, &mut self.paths),
-            Action::SwitchPrimary { path } => {
+            Action::SwitchPrimary { path, grounds } => {
                 // A removed or unconfirmed path is no error of the policy. Where every other path loses
                 // packets, the policy may not have noticed that this one's link is down.
                 if self.paths.get(path).is_some_and(Path::link_is_up) {
-                    let _ = self.switch_primary(now, path, PrimaryCause::Policy);
+                    let _ = self.switch_primary(now, path, PrimaryCause::Policy(grounds));
                 }
             }
             Action::SetTimer { at } => self.handover.timer = at.map(|at| at.max(now + MIN_TIMER)),
@@ -262,6 +263,11 @@ impl Association {
     /// ([`HandoverPolicy::measures`]).
     pub fn policy_measures(&self) -> bool {
         self.handover.policy.measures()
+    }
+
+    /// Returns whether the policy moves data from one working path to another by itself.
+    pub(crate) fn policy_chooses(&self) -> bool {
+        self.handover.policy.chooses()
     }
 
     /// Passes new estimates to the policy.

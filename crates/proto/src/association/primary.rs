@@ -20,10 +20,20 @@ impl Association {
     ///
     /// There is no such path, it is not confirmed, or the association is closed.
     pub fn set_primary(&mut self, now: Time, path: PathId) -> Result<(), CallError> {
+        self.choose_primary(now, path, PrimaryCause::Local)
+    }
+
+    /// Sends new data to `path` from now on, for this reason.
+    pub(crate) fn choose_primary(
+        &mut self,
+        now: Time,
+        path: PathId,
+        cause: PrimaryCause,
+    ) -> Result<(), CallError> {
         if self.state == State::Closed {
             return Err(CallError::WrongState { state: self.state });
         }
-        self.switch_primary(now, path, PrimaryCause::Local).map_err(|error| match error {
+        self.switch_primary(now, path, cause).map_err(|error| match error {
             SetPrimaryError::Unknown(path) => CallError::UnknownPath(path),
             SetPrimaryError::Unconfirmed(path) => CallError::UnconfirmedPath(path),
         })?;

@@ -552,6 +552,12 @@ impl Association {
         })
     }
 
+    /// Returns whether both ends agreed on keys from outside of the core, and this end has none yet.
+    pub(super) fn awaits_first_keys(&self) -> bool {
+        let opens = self.protection.as_ref().is_some_and(|protection| protection.opens());
+        self.has_external_keys() && !self.seals() && !opens
+    }
+
     /// Returns whether a shutdown must wait for keys from outside of the core, and for the proof that the
     /// peer has them: in clear, anyone could end the association as if an end had asked for it.
     pub(super) fn awaits_keys_to_close(&self) -> bool {

@@ -355,7 +355,10 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# the receiving endpoint MUST remove the association from its record
         let AbortReason { code, reason } = said;
-        let reason = self.set_up_failure(&reason).unwrap_or(LossReason::PeerAborted { cause, code, reason });
+        let reason = self.set_up_failure(&reason).unwrap_or(match cause {
+            None if self.state == State::CookieWait => LossReason::NoListener,
+            _ => LossReason::PeerAborted { cause, code, reason },
+        });
         self.close(now, Some(reason));
     }
 }

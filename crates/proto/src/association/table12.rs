@@ -189,7 +189,12 @@ impl Association {
 
     /// Restarts the association (action A) with the addresses of the cookie.
     fn restart(&mut self, now: Time, cookie: &Cookie) {
-        self.save_unread();
+        // Nothing of the application has passed without keys: to it, the set-up goes on. The client began
+        // again, because of a Stale Cookie that anyone may have sent (RFC 9260 §5.2.6), or was started again.
+        let is_unused = self.awaits_first_keys();
+        if !is_unused {
+            self.save_unread();
+        }
         self.report_undelivered();
         self.give_up_requests(now);
         self.control.clear();
@@ -229,7 +234,9 @@ impl Association {
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.forget_moves();
-        self.events.push(Event::Restarted);
+        if !is_unused {
+            self.events.push(Event::Restarted);
+        }
         if room_again {
             self.events.push(Event::Writable);
         }

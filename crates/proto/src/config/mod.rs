@@ -193,7 +193,16 @@ impl Config {
         self.validate_protection()?;
         self.failover.validate(self.path_max_retrans)?;
         self.streams.validate()?;
+        self.validate_policy()?;
         within("assoc_max_retrans", self.assoc_max_retrans, 1.., " attempt")
+    }
+
+    fn validate_policy(&self) -> Result<(), ConfigError> {
+        let policy = self.handover_policy.make();
+        let taken = policy.private_chunks().iter().find_map(|chunk| chunk.name());
+        let want = "types without a name, such as 0xb0 to 0xba";
+        let value = format_args!("private chunk {}", taken.unwrap_or_default());
+        check(taken.is_none(), "handover_policy", value, want)
     }
 
     fn validate_timers(&self) -> Result<(), ConfigError> {
@@ -371,7 +380,11 @@ impl From<&Config> for InboundConfig {
 
 #[cfg(test)]
 mod tests {
+    use msctp_congestion::StartState;
+    use msctp_wire::ChunkType;
+
     use super::*;
+    use crate::handover::{Action, HandoverPolicy, PathView, View};
 
     /// Maximum number of options of an association. Each is a liability: merge or remove one before adding
     /// another.
@@ -398,6 +411,41 @@ mod tests {
             }
         }
         options
+    }
+
+    /// A policy that wants a chunk type for itself.
+    #[derive(Debug)]
+    struct Wants(&'static [ChunkType]);
+
+    impl HandoverPolicy for Wants {
+        fn name(&self) -> &'static str {
+            "wants"
+        }
+
+        fn private_chunks(&self) -> &'static [ChunkType] {
+            self.0
+        }
+
+        fn on_primary_switch(
+            &mut self,
+            _: &PathView,
+            _: &PathView,
+            _: &View<'_>,
+            _: &mut Vec<Action>,
+        ) -> Option<StartState> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_policy_cannot_have_a_chunk_type_of_the_core() {
+        let with = |wanted: &'static [ChunkType]| {
+            let handover_policy = PolicyFactory::new(move || Box::new(Wants(wanted)));
+            Config { handover_policy, ..Config::default() }.validate()
+        };
+        assert_eq!(with(&[ChunkType(0xba), ChunkType(0xbe)]), Ok(()));
+        let error = with(&[ChunkType(0xba), ChunkType::STREAM_CREDIT]).unwrap_err().to_string();
+        assert!(error.contains("handover_policy") && error.contains("STREAM CREDIT"), "{error}");
     }
 
     #[test]

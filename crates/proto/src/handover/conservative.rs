@@ -2,7 +2,7 @@
 
 use msctp_congestion::StartState;
 
-use super::{Action, HandoverPolicy, LinkEvent, PathView, View};
+use super::{Action, HandoverPolicy, LinkEvent, PathView, View, Why};
 
 /// The policy of RFC 9260: leaves the window of a new primary path to its controller, and leaves a link that
 /// is reported down.
@@ -18,7 +18,9 @@ impl HandoverPolicy for Conservative {
     }
 
     fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
-        actions.extend(view.escape(event).map(|path| Action::SwitchPrimary { path }));
+        actions.extend(
+            view.escape(event).map(|path| Action::SwitchPrimary { path, grounds: Why::LinkDown.into() }),
+        );
     }
 
     fn on_primary_switch(

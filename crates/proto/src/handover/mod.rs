@@ -7,11 +7,13 @@
 
 mod conservative;
 mod factory;
+mod grounds;
 mod link_event;
 mod link_quality;
 
 pub use conservative::Conservative;
 pub use factory::PolicyFactory;
+pub use grounds::{Grounds, Why};
 pub use link_event::{LinkEvent, LinkState};
 pub use link_quality::{CodingScheme, InvalidQuality, LinkQuality};
 
@@ -24,6 +26,7 @@ use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, UnknownChunk};
 
 use crate::addr::{PathAddr, PathId};
+use crate::path::Cost;
 use crate::stats::PathState;
 
 /// Sets the windows at a path change, and prepares for one.
@@ -40,10 +43,17 @@ pub trait HandoverPolicy: fmt::Debug + Send {
         false
     }
 
+    /// Returns whether the policy moves data from one working path to another by itself. If so, an endpoint
+    /// that follows its host's links moves data to a better link once, when that comes into use.
+    fn chooses(&self) -> bool {
+        false
+    }
+
     /// Returns the chunk types outside the RFCs that this policy exchanges with the peer's. Received ones are
     /// passed to [`on_chunk`](Self::on_chunk). Any other unknown chunk is handled by RFC 9260 §3.2: the
     /// type's two highest bits determine the reaction of a peer without the policy. List a type in
-    /// `AuthConfig::chunks` to have it authenticated.
+    /// `AuthConfig::chunks` to have it authenticated. A type that has a [name](ChunkType::name) is taken, and
+    /// [`Config::validate`](crate::Config::validate) refuses the policy.
     fn private_chunks(&self) -> &'static [ChunkType] {
         &[]
     }
@@ -213,6 +223,8 @@ pub enum Action {
     SwitchPrimary {
         /// The path.
         path: PathId,
+        /// Why.
+        grounds: Grounds,
     },
     /// Call [`HandoverPolicy::on_timer`] at this time. Replaces the time set before; `None` turns the timer
     /// off.
@@ -275,6 +287,8 @@ pub struct PathView {
     pub state: PathState,
     /// False while the link below this end's address is down.
     pub link_up: bool,
+    /// What the path costs either end.
+    pub cost: Cost,
     /// Control variables: cwnd, ssthresh, partial_bytes_acked.
     pub window: Window,
     /// DATA chunks outstanding.

@@ -9,9 +9,10 @@ use msctp_units::{Span, Time};
 use super::links::Links;
 use crate::association::{Association, Moves};
 use crate::call_error::CallError;
-use crate::path::HostAddrs;
 use crate::path::pairing::can_pair;
+use crate::path::{Cost, HostAddrs};
 use crate::stats::{AssociationState, PathState, PathStats};
+use crate::trace::PrimaryCause;
 
 /// Returns whether no path of the association carries packets, so that another link could only help.
 pub(crate) fn is_stranded(association: &Association, links: &Links) -> bool {
@@ -34,6 +35,7 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     if !core::mem::replace(&mut moves.begun, true) {
         begin(association, moves, links);
     }
+    set_costs(association, moves, links, now);
     if moves.fixed || moves.chosen {
         return;
     }
@@ -43,9 +45,10 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     let paths: Vec<PathStats> = association.paths().collect();
     add_new(association, moves, links, (&paths, now));
     if let Some(path) = better(association, links, moves, &paths, now)
-        && association.set_primary(now, path.id).is_ok()
+        && association.choose_primary(now, path.id, PrimaryCause::Link).is_ok()
     {
         moves.confirmed.clear();
+        moves.note_offered(path.at.local, links.used_since(path.at.local));
     }
     ask_for_primary(association, moves, links, now);
     delete_doomed(association, moves, links, (&paths, now));
@@ -71,10 +74,26 @@ pub(crate) fn name_others(association: &mut Association, host: &HostAddrs, now: 
 fn begin(association: &mut Association, moves: &mut Moves, links: &Links) {
     let paths: Vec<PathStats> = association.paths().collect();
     moves.peer_primary = primary_of(&paths);
+    if let Some(first) = moves.peer_primary {
+        moves.note_offered(first, links.used_since(first));
+    }
     for path in &paths {
         let translated = links.translation().of(path.at.local, remotes(&paths, path.at.local));
         let there = association.set_translated(path.at.local, translated);
         debug_assert_eq!(there, Ok(()), "a path's address is there");
+    }
+}
+
+/// Says what the association's addresses cost. An end that uses several networks at once wants them all.
+fn set_costs(association: &mut Association, moves: &mut Moves, links: &Links, now: Time) {
+    for ip in association.locals() {
+        let cost = links.cost(ip);
+        let cost = Cost { backup: cost.backup && !association.uses_several_paths(), ..cost };
+        // Between two changes of the link's the application may say something else.
+        if moves.costs.insert(ip, cost) != Some(cost) {
+            let there = association.set_address_cost(now, ip, cost);
+            debug_assert_eq!(there, Ok(()), "the address is there");
+        }
     }
 }
 
@@ -184,6 +203,7 @@ fn move_to(
     }
     moves.peer_primary = Some(ip);
     moves.moving = Some((primary_of(paths), ip));
+    moves.note_offered(ip, links.used_since(ip));
     moves.deleted.extend(gone);
     Ok(())
 }
@@ -235,6 +255,10 @@ fn better(
     let primary_works = primary.state == PathState::Active;
     if let Some(primary_rank) = links.rank(primary.at.local).filter(|_| primary_works) {
         if rank >= primary_rank {
+            return None;
+        }
+        // From the first move on the policy decides, if it does: otherwise each would undo the other's moves.
+        if association.policy_chooses() && moves.was_offered(best.at.local, links.used_since(best.at.local)) {
             return None;
         }
         // The old path still carries data, so the new one can be measured.

@@ -18,6 +18,8 @@ pub struct LinkChange {
     pub addresses: Vec<IpAddr>,
     /// True if the link carries packets.
     pub carrier: bool,
+    /// True if the host's owner pays for the link by the byte.
+    pub metered: bool,
 }
 
 impl LinkChange {
@@ -38,6 +40,12 @@ impl LinkChange {
     #[must_use]
     pub fn with_carrier(self, carrier: bool) -> Self {
         Self { carrier, ..self }
+    }
+
+    /// Sets [`metered`](Self::metered).
+    #[must_use]
+    pub fn with_metered(self, metered: bool) -> Self {
+        Self { metered, ..self }
     }
 }
 

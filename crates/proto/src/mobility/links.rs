@@ -7,7 +7,7 @@ use msctp_units::{Span, Time};
 
 use super::link::{LinkChange, LinkKind};
 use super::options::{Mobility, Translation};
-use crate::path::Scope;
+use crate::path::{Cost, Scope};
 
 /// The longest hold, as a multiple of the first.
 const MAX_HOLD: u64 = 32;
@@ -272,6 +272,12 @@ impl Links {
             return unlisted.then_some(self.options.prefer.len());
         };
         known.used.then(|| self.options.rank_of(&known.interface))
+    }
+
+    /// Returns what the use of an address costs, by its link.
+    pub(crate) fn cost(&self, ip: IpAddr) -> Cost {
+        let link = self.holders.get(&ip).and_then(|interface| self.links.get(interface));
+        link.map(|link| self.options.cost_of(link)).unwrap_or_default()
     }
 
     /// Returns whether an address has been down or removed for longer than the associations wait for it.

@@ -5,7 +5,8 @@ use core::time::Duration;
 
 use msctp_units::Span;
 
-use crate::path::Scope;
+use super::link::{LinkChange, LinkKind};
+use crate::path::{Cost, Scope};
 
 /// Options of an endpoint that follows its host's links ([`Endpoint::follow_links`]).
 ///
@@ -19,6 +20,12 @@ pub struct Mobility {
     /// Prefixes of interface names, the best first; other interfaces come last and rank equally. By default
     /// wired (`en`, `eth`), then WLAN (`wl`).
     pub prefer: Vec<String>,
+    /// Prefixes of the names of interfaces that carry data only while no other works well
+    /// ([`Cost::backup`]). `None`, the default: cellular ones, unless `prefer` names them.
+    pub backup: Option<Vec<String>>,
+    /// Prefixes of the names of interfaces for which the host's owner pays by the byte ([`Cost::metered`]),
+    /// beside those of which the host says so ([`LinkChange::metered`]).
+    pub metered: Vec<String>,
     /// Uses only interfaces whose names begin with one of these prefixes, and loopback only if it is among
     /// them; empty, the default: all.
     pub only: Vec<String>,
@@ -67,6 +74,8 @@ impl Default for Mobility {
     fn default() -> Self {
         Self {
             prefer: ["en", "eth", "wl"].map(str::to_owned).to_vec(),
+            backup: None,
+            metered: Vec::new(),
             only: Vec::new(),
             probe: None,
             hold: Duration::from_secs(1),
@@ -82,7 +91,7 @@ impl Mobility {
     /// Returns whether the interface of this name is used at all.
     #[must_use]
     pub fn follows(&self, interface: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|begin| interface.starts_with(begin.as_str()))
+        self.only.is_empty() || begins(interface, &self.only)
     }
 
     /// Returns the rank of the interface of this name; 0 is the best.
@@ -90,6 +99,16 @@ impl Mobility {
     pub fn rank_of(&self, interface: &str) -> usize {
         let named = self.prefer.iter().position(|begin| interface.starts_with(begin.as_str()));
         named.unwrap_or(self.prefer.len())
+    }
+
+    /// Returns what the use of a link costs.
+    #[must_use]
+    pub fn cost_of(&self, link: &LinkChange) -> Cost {
+        let backup = match &self.backup {
+            Some(names) => begins(&link.name, names),
+            None => link.kind == LinkKind::Cellular && !begins(&link.name, &self.prefer),
+        };
+        Cost { backup, metered: link.metered || begins(&link.name, &self.metered) }
     }
 
     /// Returns the time for which to measure a new path. `measures` says whether the policy measures.
@@ -109,6 +128,10 @@ impl Translation {
     }
 }
 
+fn begins(name: &str, prefixes: &[String]) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()))
+}
+
 /// Returns whether many networks use the address, so that it has no meaning outside its own.
 fn is_private(ip: IpAddr) -> bool {
     Scope::of(&ip) != Scope::Global
@@ -117,6 +140,25 @@ fn is_private(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cellular_links_are_backups_unless_they_are_preferred() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let cost = |options: &Mobility, name: &str| options.cost_of(&LinkChange::new(1, name));
+        let (free, backup) = (Cost::default(), Cost { backup: true, metered: false });
+        let plain = Mobility::default();
+        assert_eq!(
+            (cost(&plain, "wwan0"), cost(&plain, "wlan0"), cost(&plain, "eth0")),
+            (backup, free, free)
+        );
+        let preferred = Mobility { prefer: names(&["wwan", "wlan"]), ..Mobility::default() };
+        assert_eq!(cost(&preferred, "wwan0"), free);
+        let chosen = Mobility { backup: Some(names(&["eth1"])), ..Mobility::default() };
+        assert_eq!((cost(&chosen, "wwan0"), cost(&chosen, "eth1")), (free, backup));
+        let metered = Mobility { metered: names(&["wl"]), ..Mobility::default() };
+        assert_eq!(cost(&metered, "wlan0"), Cost { backup: false, metered: true });
+        assert!(plain.cost_of(&LinkChange::new(1, "eth0").with_metered(true)).metered);
+    }
 
     #[test]
     fn a_private_address_means_nothing_to_a_public_peer() {

@@ -11,6 +11,7 @@
 
 mod bandwidth_probing;
 mod carried;
+mod cost;
 mod discovery;
 mod failover;
 mod failure;
@@ -47,6 +48,7 @@ pub(crate) use crate::addr::{PathAddr, PathId};
 pub(crate) use crate::stats::PathState;
 pub(crate) use bandwidth_probing::ProbeRequest;
 pub(crate) use carried::Carried;
+pub use cost::Cost;
 pub use failover::FailoverConfig;
 pub(crate) use failure::Evidence;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
@@ -185,6 +187,7 @@ pub(crate) struct Path {
     confirmed: bool,
     source: SourceUse,
     link_up: bool,
+    costs: cost::Costs,
     /// True if the path carries new data at the same time as others.
     joined: bool,
     error_count: u32,
@@ -279,6 +282,7 @@ impl Path {
             confirmed: false,
             source: SourceUse::Full,
             link_up: true,
+            costs: cost::Costs::default(),
             joined: false,
             error_count: 0,
             pmtu,

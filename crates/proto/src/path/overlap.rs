@@ -73,6 +73,7 @@ impl Paths {
             return;
         }
         let former = left.or(self.former).filter(|&id| Some(id) != self.data_path);
+        let former = former.filter(|&id| self.get(id).is_some_and(|path| path.cost().may_be_shared()));
         self.former =
             former.filter(|&id| self.get(id).is_some_and(|path| path.is_confirmed() && path.is_usable()));
     }
@@ -215,14 +216,18 @@ impl Paths {
 
     /// Returns the usable paths that share no address: `first`, then the others by id. Returns none if
     /// `first` is not usable. Others lead to addresses that the peer has listed: an observer may have
-    /// answered for any other, and would get a part of the data.
+    /// answered for any other, and would get a part of the data. A path that costs an end something is alone.
     fn apart(&self, first: PathId) -> SmallVec<[PathId; 4]> {
         let mut chosen: SmallVec<[&Path; 4]> = SmallVec::new();
         let Some(first) = self.get(first).filter(|path| path.is_usable()) else {
             return SmallVec::new();
         };
-        let listed = |path: &Path| path.id == first.id || !self.is_heard_only(&path.addr.remote);
-        let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed && listed(path));
+        let shared = first.cost().may_be_shared();
+        let admitted = |path: &Path| {
+            path.id == first.id
+                || shared && path.cost().may_be_shared() && !self.is_heard_only(&path.addr.remote)
+        };
+        let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed && admitted(path));
         let one_local = usable().all(|path| path.addr.local == first.addr.local);
         let one_remote = usable().all(|path| path.addr.remote == first.addr.remote);
         for path in core::iter::once(first).chain(usable().filter(|path| path.id != first.id)) {
@@ -240,8 +245,8 @@ impl Paths {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PathsConfig;
     use super::super::testing::{P0, P1, P2, P3, confirmed, confirmed_with, fail, local, ms};
+    use super::super::{Cost, PathsConfig};
     use super::*;
 
     fn aggregate(locals: u8, remotes: u8) -> Paths {
@@ -250,6 +255,17 @@ mod tests {
 
     fn joined(paths: &Paths) -> Vec<PathId> {
         paths.list.iter().filter(|path| path.joined).map(Path::id).collect()
+    }
+
+    #[test]
+    fn a_path_that_costs_something_carries_no_data_beside_others() {
+        for cost in [Cost { backup: true, metered: false }, Cost { backup: false, metered: true }] {
+            let mut paths = aggregate(3, 1);
+            paths.set_cost(&local(1), cost);
+            assert_eq!(joined(&paths), [P0, P2]);
+            paths.set_cost(&local(0), cost);
+            assert!(!paths.is_aggregating(), "the data path costs something");
+        }
     }
 
     #[test]

@@ -86,7 +86,8 @@ impl Paths {
             others
                 .filter(move |path| self.is_heard_only(&path.addr.remote) == heard_only)
                 .min_by_key(|path| {
-                    (Reverse(last.map(|last| divergence(last, path.addr))), path.error_count, path.id)
+                    let apart = Reverse(last.map(|last| divergence(last, path.addr)));
+                    (path.cost().backup, apart, path.error_count, path.id)
                 })
                 .map(|path| path.id)
         };
@@ -286,6 +287,7 @@ impl Paths {
                     !path.link_up,
                     // Without a usable path the data path stays; with one the primary comes first.
                     !usable || Some(path.id) != self.primary,
+                    path.cost().backup,
                     // One alternate only (RFC 9260 §8.2): keep it while it works.
                     Some(path.id) != self.data_path,
                     // RFC 7829 §3.2, after RFC 9260 §6.4.1: as different as possible from the failed one

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::heartbeat::Schedule;
 use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
-use super::{HostAddrs, Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
+use super::{Cost, HostAddrs, Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
 use crate::rng::RngState;
 
 /// Ids of the paths created for an added address.
@@ -45,10 +45,11 @@ pub(crate) enum SetPrimaryError {
 
 /// A local address.
 #[derive(Clone, Copy, Debug)]
-struct Local {
-    addr: IpAddr,
+pub(super) struct Local {
+    pub(super) addr: IpAddr,
     source: SourceUse,
     link_up: bool,
+    pub(super) cost: Cost,
 }
 
 /// An address of the peer.
@@ -69,7 +70,7 @@ pub(crate) struct Paths {
     reserved: u32,
     /// The paths by ascending id. Without removals a path's id is its index.
     pub(super) list: Vec<Path>,
-    locals: SmallVec<[Local; 1]>,
+    pub(super) locals: SmallVec<[Local; 1]>,
     remotes: SmallVec<[Remote; 1]>,
     /// This host's addresses; `None` if nobody told them.
     host: Option<Arc<HostAddrs>>,
@@ -90,6 +91,8 @@ pub(crate) struct Paths {
     pub(super) schedule: Schedule,
     /// True if PMTU discovery has not started, because unsent data never exceeded one packet.
     pub(super) pmtu_discovery_pending: bool,
+    /// Number of changes of the local addresses' costs.
+    pub(super) cost_version: u32,
     /// True while probes would be answered in clear although keys are agreed on.
     pub(super) probes_held: bool,
     pub(super) rng: RngState,
@@ -102,6 +105,7 @@ impl Paths {
         let config = config.into();
         Self {
             pmtu_discovery_pending: config.pmtu.is_discovered(),
+            cost_version: 0,
             probes_held: false,
             config,
             reserved: 0,
@@ -306,7 +310,7 @@ impl Paths {
         let pairs = reachable.map(|remote| PathAddr { local: addr, remote: remote.addr }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
         self.locals.reserve_exact(1);
-        self.locals.push(Local { addr, source, link_up: true });
+        self.locals.push(Local { addr, source, link_up: true, cost: Cost::default() });
         Ok(self.insert(&pairs, now))
     }
 

@@ -10,6 +10,7 @@ mod checksum_offload;
 mod closing;
 mod conformance;
 mod conformance_setup;
+mod costs;
 mod credit;
 mod ecn;
 mod ends;

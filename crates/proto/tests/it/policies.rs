@@ -6,7 +6,7 @@ use crate::support;
 use core::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use msctp_proto::handover::{Action, HandoverPolicy, MIN_TIMER, PathView, PolicyFactory, View};
+use msctp_proto::handover::{Action, Grounds, HandoverPolicy, MIN_TIMER, PathView, PolicyFactory, View};
 use msctp_proto::{Config, Event, PathId, PathState, PrimaryCause};
 use msctp_units::{Span, Time};
 use support::{Flight, Pair, Side, a_ip, b_ip};
@@ -42,7 +42,7 @@ impl LowestRoundTrip {
             && !self.holding
         {
             self.holding = true;
-            actions.push(Action::SwitchPrimary { path });
+            actions.push(Action::SwitchPrimary { path, grounds: Grounds::default() });
             actions.push(Action::SetTimer { at: Some(view.now + Span::from_secs(1)) });
         }
     }
@@ -130,7 +130,7 @@ fn data_moves_to_the_lowest_round_trip_and_back() {
     let network = |of: PathId| local.iter().find(|(path, _)| *path == of).unwrap().1;
     let mut visited: Vec<_> = (pair.a.events.iter())
         .filter_map(|event| match event {
-            Event::PrimaryChanged { path, cause: PrimaryCause::Policy, .. } => Some(network(*path)),
+            Event::PrimaryChanged { path, cause: PrimaryCause::Policy(_), .. } => Some(network(*path)),
             _ => None,
         })
         .collect();

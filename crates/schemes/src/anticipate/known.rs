@@ -32,6 +32,9 @@ pub(super) struct Known {
     carried: VecDeque<(Time, u64)>,
     /// Measured rates, the oldest first.
     measured: VecDeque<Sample>,
+    /// The lower of the last two results of trains, however old.
+    pub(super) remembered: Option<Rate>,
+    last_result: Option<Rate>,
     pub(super) last_train: Option<Time>,
     /// A train is in flight.
     pub(super) measuring: bool,
@@ -61,6 +64,8 @@ impl Known {
             id,
             carried,
             measured,
+            remembered: None,
+            last_result: None,
             last_train: None,
             measuring: false,
             budget: (u64::MAX, now),
@@ -127,6 +132,7 @@ impl Known {
     /// Records the result of a train.
     pub(super) fn on_train(&mut self, now: Time, rate: Rate) {
         self.measuring = false;
+        self.remembered = self.last_result.replace(rate).map(|last| last.min(rate));
         self.measured.push_back(Sample { at: now, rate, carried: false });
         while self.measured.front().is_some_and(|sample| now.since(sample.at) > MEMORY * 2) {
             self.measured.pop_front();

@@ -7,7 +7,9 @@ mod tests;
 use known::Known;
 use msctp_congestion::estimator::Estimate;
 use msctp_congestion::{Measured, StartState};
-use msctp_proto::handover::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, PolicyFactory, View};
+use msctp_proto::handover::{
+    Action, Grounds, HandoverPolicy, LinkEvent, LinkState, PathView, PolicyFactory, View, Why,
+};
 use msctp_proto::{PathId, PathState};
 use msctp_units::{Rate, Span, Time};
 
@@ -42,6 +44,24 @@ const RECENT: Span = Span::from_millis(300);
 const LEFT_BEHIND: Span = Span::from_millis(150);
 /// Time after a move in which they are.
 const RESENDING: Span = Span::from_secs(3);
+/// Data takes a backup path if the others carried too little for this long, while more waited:
+const SHORT: Span = Span::from_secs(3);
+/// less than this,
+const ENOUGH: Rate = Rate::from_kbps(2000);
+/// or less than this share of what the backup path promises, in per cent.
+const WORTH: u64 = 33;
+/// It returns to one that promises this share of what the backup path carries, in per cent,
+const BACK: u64 = 75;
+/// after this time there, which doubles up to the second while it does not stay.
+const AWAY: [Span; 2] = [Span::from_secs(3), Span::from_secs(60)];
+/// Data that leaves the other path again within this time did not stay.
+const STAYED: Span = Span::from_secs(30);
+/// Time between two trains on a backup path that is not needed,
+const SPARED_TRAINS: Span = Span::from_secs(10);
+/// and the part of what the primary path carries that they may take.
+const SPARED: u64 = 200;
+/// Bytes per minute to measure a path for which an end pays by the byte.
+const METERED: u64 = 60_000;
 
 /// Moves when another path would carry more than the primary one, and starts there at its measured rate.
 ///
@@ -53,6 +73,9 @@ const RESENDING: Span = Span::from_secs(3);
 /// - when the primary path carries less than a fifth of what another one promises;
 /// - when another path promises a tenth more;
 /// - when the primary path fails, or its link is reported down, to the path that promises most.
+///
+/// A backup path ([`Cost`](msctp_proto::Cost)) is taken only when the others fail, or carry for three seconds less than 2 Mbit/s or a
+/// third of what it promises. Data returns when another promises three quarters of its rate.
 ///
 /// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
 /// A primary path that the policy did not choose is left only after five seconds, or when it stands still. A
@@ -72,9 +95,16 @@ pub struct Anticipate {
     /// The primary path is kept until then, unless it stands still.
     hold: Time,
     /// The reason of this policy's own switch while it is in progress.
-    moving: Option<Reason>,
+    moving: Option<Why>,
     /// The path that data left last.
     left: Option<Left>,
+    /// Time since which more data waits than the primary path carries.
+    waits_since: Option<Time>,
+    /// True if a backup path may be needed soon.
+    short: bool,
+    /// Data that takes a backup path stays there until then, the time that it then waits, and the time of its
+    /// last return.
+    away: (Time, Span, Option<Time>),
     /// Bytes acknowledged on all paths at the last comparison.
     acked: u64,
     /// True if the timer runs.
@@ -90,17 +120,6 @@ struct Left {
     slow: bool,
 }
 
-/// Why data leaves a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
-    /// It carries next to nothing.
-    Standstill,
-    /// Another one promises more.
-    Better,
-    /// It failed.
-    Failed,
-}
-
 impl Default for Anticipate {
     fn default() -> Self {
         Self {
@@ -111,6 +130,9 @@ impl Default for Anticipate {
             hold: Time::ZERO,
             moving: None,
             left: None,
+            waits_since: None,
+            short: false,
+            away: (Time::ZERO, AWAY[0], None),
             acked: 0,
             ticks: false,
         }
@@ -142,7 +164,7 @@ impl Anticipate {
 
     /// Sends a train on an idle path, if the budget allows it.
     fn measure(&mut self, path: &PathView, view: &View<'_>, actions: &mut Vec<Action>) {
-        let budget = self.probe_budget;
+        let budget = self.budget(path, view);
         if budget == 0 || path.id == view.primary || !path.may_carry_data() {
             return;
         }
@@ -160,22 +182,49 @@ impl Anticipate {
         actions.push(Action::StartProbing { path: path.id, estimator: Box::new(train) });
     }
 
+    /// Returns the bytes per minute for trains on an idle path.
+    fn budget(&self, path: &PathView, view: &View<'_>) -> u64 {
+        let budget = if path.cost.metered { self.probe_budget.min(METERED) } else { self.probe_budget };
+        let primary = view.path(view.primary).filter(|_| self.is_spared(path, view));
+        let carried = primary.and_then(|primary| {
+            let known = self.known.iter().find(|known| known.id == primary.id)?;
+            known.mean_carried(view.now, primary)
+        });
+        carried.map_or(budget, |rate| budget.min(rate.bytes_in(Span::from_secs(60)) / SPARED))
+    }
+
+    /// Returns whether a path is a backup that is not needed.
+    fn is_spared(&self, path: &PathView, view: &View<'_>) -> bool {
+        let primary_works =
+            view.path(view.primary).is_some_and(|primary| !primary.cost.backup && primary.may_carry_data());
+        path.cost.backup && primary_works && !self.short
+    }
+
     /// Measures the idle paths whose last measurement is older than `interval`.
     fn measure_all(&mut self, interval: Span, view: &View<'_>, actions: &mut Vec<Action>) {
         for path in view.paths {
             let known = self.known(path.id, view.now);
             // A single train promises nothing.
             let interval = if known.promise(view.now, FRESH).is_none() { URGENT_TRAINS } else { interval };
-            if known.last_train.is_none_or(|at| view.now.since(at) >= interval) {
+            let last = known.last_train;
+            let interval = if self.is_spared(path, view) { SPARED_TRAINS } else { interval };
+            if last.is_none_or(|at| view.now.since(at) >= interval) {
                 self.measure(path, view, actions);
             }
         }
     }
 
-    /// The active path that promises most, other than the primary, with its promise.
-    fn best(&self, view: &View<'_>, promise: impl Fn(&Known) -> Option<Rate>) -> Option<(PathId, Rate)> {
+    /// The active path that promises most, other than the primary, with its promise; of those that are
+    /// backups or of those that are not.
+    fn best(
+        &self,
+        view: &View<'_>,
+        backup: bool,
+        promise: impl Fn(&Known) -> Option<Rate>,
+    ) -> Option<(PathId, Rate)> {
         let usable = |known: &&Known| {
-            known.id != view.primary && view.path(known.id).is_some_and(PathView::may_carry_data)
+            let path = view.path(known.id).filter(|path| path.id != view.primary && path.may_carry_data());
+            path.is_some_and(|path| path.cost.backup == backup)
         };
         let promises = self.known.iter().filter(usable).filter_map(|known| Some((known.id, promise(known)?)));
         promises.max_by_key(|&(id, rate)| (rate, core::cmp::Reverse(id)))
@@ -186,15 +235,20 @@ impl Anticipate {
         let now = view.now;
         let Some(primary) = view.path(view.primary) else { return };
         // Nothing waits for the path, or the receiver is behind: no fault of the path.
-        if view.unsent == 0 || view.peer_rwnd < primary.pmdcs {
-            self.measure_all(TRAINS, view, actions);
-            return;
-        }
+        let waits = view.unsent > 0 && view.peer_rwnd >= primary.pmdcs;
+        self.waits_since = waits.then(|| self.waits_since.unwrap_or(now));
         let Some(mine) = self.known.iter().find(|known| known.id == primary.id) else { return };
         let window = primary.srtt.map_or(RECENT, |srtt| (srtt * 2).max(RECENT)).min(Span::from_secs(1));
         let recent = mine.rate_over(now, window, primary);
         let mean = mine.mean_carried(now, primary);
-        let (Some(recent), Some(mean)) = (recent, mean) else {
+        let carries = mean.max(recent);
+        if let Some((path, promised)) = self.returns(view, carries.unwrap_or_default()) {
+            let carried = carries.filter(|_| waits);
+            self.switch(path, Grounds { why: Why::Back, carried, promised: Some(promised) }, actions);
+            return;
+        }
+        let (true, Some(recent), Some(mean)) = (waits, recent, mean) else {
+            self.short = false;
             self.measure_all(TRAINS, view, actions);
             return;
         };
@@ -204,36 +258,93 @@ impl Anticipate {
         if measured {
             self.known(primary.id, now).on_carried(recent);
         }
+        let promised = self.best(view, primary.cost.backup, |known| known.promise(now, FRESH));
         if measured
-            && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
+            && let Some((path, rate)) = promised
             && percent(recent, 100) < percent(rate, STANDSTILL)
         {
-            self.switch(path, Reason::Standstill, actions);
+            self.switch(path, grounds(Why::Standstill, recent, rate), actions);
             return;
         }
         if age >= SETTLED.max(grown)
             && now >= self.hold
-            && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
+            && let Some((path, rate)) = promised
             && percent(rate, CARRIED) > percent(mean.max(recent), BETTER)
         {
-            self.switch(path, Reason::Better, actions);
+            self.switch(path, grounds(Why::Better, mean.max(recent), rate), actions);
+            return;
+        }
+        if let Some((path, grounds)) = self.needs_backup(view, measured.then_some(recent)) {
+            self.switch(path, grounds, actions);
             return;
         }
         // Less than half of the usual: a decision may be near.
-        let trouble = percent(recent, 100) < percent(mean, 50);
+        let trouble = self.short || percent(recent, 100) < percent(mean, 50);
         self.measure_all(if trouble { URGENT_TRAINS } else { TRAINS }, view, actions);
     }
 
-    fn switch(&mut self, path: PathId, reason: Reason, actions: &mut Vec<Action>) {
-        self.moving = Some(reason);
-        actions.push(Action::SwitchPrimary { path });
+    /// Returns the path to which data returns from a backup path that carries `carried`, and its promise.
+    fn returns(&self, view: &View<'_>, carried: Rate) -> Option<(PathId, Rate)> {
+        let primary = view.path(view.primary).filter(|path| path.cost.backup)?;
+        let age = view.now.since(self.since);
+        if view.now < self.away.0.max(self.hold) || age < SETTLED.max(round_trip(primary) * GROWING) {
+            return None;
+        }
+        let (path, rate) = self.best(view, false, |known| known.promise(view.now, FRESH))?;
+        // What the application sends is no measure of a path that it does not fill.
+        let suffices = self.waits_since.is_none() && rate >= ENOUGH;
+        (suffices || percent(rate, 100) >= percent(carried, BACK)).then_some((path, rate))
+    }
+
+    /// Returns the backup path that data takes now, and why. `recent` is what the primary path carries, if
+    /// that is known.
+    fn needs_backup(&mut self, view: &View<'_>, recent: Option<Rate>) -> Option<(PathId, Grounds)> {
+        let now = view.now;
+        let primary = view.path(view.primary).filter(|path| !path.cost.backup)?;
+        let long = self.waits_since.is_some_and(|since| now.since(since.max(self.since)) >= SHORT);
+        let mine = self.known.iter().find(|known| known.id == primary.id)?;
+        let carried = mine.rate_over(now, SHORT, primary).filter(|_| long);
+        let stands = recent.is_some_and(Rate::is_zero);
+        let is_short = |backup: Rate| {
+            carried.is_some_and(|rate| {
+                let little = rate < ENOUGH && percent(backup, CARRIED) > percent(rate, BETTER);
+                little || percent(rate, 100) < percent(backup, WORTH)
+            })
+        };
+        let remembered = self.best(view, true, |known| known.remembered);
+        self.short = stands || remembered.is_some_and(|(_, rate)| is_short(rate));
+        let (path, rate) = self.best(view, true, |known| known.promise(now, FRESH))?;
+        if stands {
+            return Some((path, grounds(Why::Standstill, Rate::ZERO, rate)));
+        }
+        let carried = carried.filter(|_| now >= self.hold && is_short(rate))?;
+        Some((path, grounds(Why::TooLittle, carried, rate)))
+    }
+
+    fn switch(&mut self, path: PathId, grounds: Grounds, actions: &mut Vec<Action>) {
+        self.moving = Some(grounds.why);
+        actions.push(Action::SwitchPrimary { path, grounds });
+    }
+
+    /// Handles that data moves to a backup path, or back.
+    fn note_cost(&mut self, old: &PathView, new: &PathView, now: Time) {
+        let (until, wait, returned) = &mut self.away;
+        if new.cost.backup && !old.cost.backup {
+            let stayed = returned.is_none_or(|at| now.since(at) >= STAYED);
+            *wait = if stayed { AWAY[0] } else { (*wait * 2).min(AWAY[1]) };
+            *until = now + *wait;
+        } else if old.cost.backup && !new.cost.backup {
+            *returned = Some(now);
+        }
+        self.short = false;
     }
 
     /// Leaves a primary path that failed: otherwise data would come back with its first answer.
-    fn escape(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
-        let other = self.best(view, |known| known.latest(view.now, known::MEMORY).or(Some(Rate::ZERO)));
+    fn escape(&mut self, why: Why, view: &View<'_>, actions: &mut Vec<Action>) {
+        let latest = |known: &Known| known.latest(view.now, known::MEMORY).or(Some(Rate::ZERO));
+        let other = self.best(view, false, latest).or_else(|| self.best(view, true, latest));
         if let Some((path, _)) = other {
-            self.switch(path, Reason::Failed, actions);
+            self.switch(path, why.into(), actions);
         }
     }
 
@@ -251,6 +362,10 @@ impl Anticipate {
             actions.push(Action::Resend { from: left.path, to: view.primary });
         }
     }
+}
+
+fn grounds(why: Why, carried: Rate, promised: Rate) -> Grounds {
+    Grounds { why, carried: Some(carried), promised: Some(promised) }
 }
 
 /// Returns whether chunks in flight on the old path, left `age` ago, are late: the path had a queue then, or
@@ -288,6 +403,10 @@ impl HandoverPolicy for Anticipate {
         Self::NAME
     }
 
+    fn chooses(&self) -> bool {
+        true
+    }
+
     fn on_established(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
         self.since = view.now;
         self.ticks = true;
@@ -314,7 +433,9 @@ impl HandoverPolicy for Anticipate {
     fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
         let on_primary = view.path(view.primary).is_some_and(|path| path.local == event.local);
         match event.state {
-            LinkState::Down if on_primary && self.leaves_dead_links => self.escape(view, actions),
+            LinkState::Down if on_primary && self.leaves_dead_links => {
+                self.escape(Why::LinkDown, view, actions);
+            }
             LinkState::Up => self.measure_all(TRAINS, view, actions),
             _ => {}
         }
@@ -322,7 +443,7 @@ impl HandoverPolicy for Anticipate {
 
     fn on_path_state(&mut self, path: PathId, _: PathState, view: &View<'_>, actions: &mut Vec<Action>) {
         if path == view.primary && view.path(path).is_some_and(|path| path.state != PathState::Active) {
-            self.escape(view, actions);
+            self.escape(Why::Failed, view, actions);
         }
     }
 
@@ -370,8 +491,10 @@ impl HandoverPolicy for Anticipate {
             self.hold = now + RESPECTED;
         }
         self.known(old.id, now).on_left(now, old);
+        self.note_cost(old, new, now);
         self.since = now;
-        self.left = Some(Left { path: old.id, at: now, slow: reason.is_some() });
+        let slow = reason.is_some_and(|why| why != Why::Back);
+        self.left = Some(Left { path: old.id, at: now, slow });
         let known = self.known(new.id, now);
         let latest = known.latest(now, FRESH).filter(|rate| !rate.is_zero());
         let promise = known.promise(now, FRESH);
@@ -385,7 +508,7 @@ impl HandoverPolicy for Anticipate {
             let measured = Measured { bandwidth: latest.min(promise), rtt_min };
             actions.push(Action::Resume { path: new.id, measured });
         }
-        if reason == Some(Reason::Standstill) || reason.is_some() && stands_in_queue(old, Span::ZERO) {
+        if reason == Some(Why::Standstill) || slow && stands_in_queue(old, Span::ZERO) {
             actions.push(Action::Resend { from: old.id, to: new.id });
         }
         None

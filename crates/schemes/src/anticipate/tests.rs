@@ -74,7 +74,7 @@ impl Bench {
                         let result = estimate(rate, rate, 40);
                         self.ask(|policy, view, actions| policy.on_estimate(path, &result, view, actions));
                     }
-                    Action::SwitchPrimary { path } => self.switch_to(path),
+                    Action::SwitchPrimary { path, .. } => self.switch_to(path),
                     _ => {}
                 }
             }
@@ -280,4 +280,98 @@ fn the_timer_of_an_association_with_one_path_stops_while_nothing_is_sent() {
     assert!(timer(&std::mem::take(&mut actions)));
     policy.on_timer(&view(&two, 0), &mut actions);
     assert!(timer(&actions));
+}
+
+/// A bench whose second path is a backup.
+fn with_backup() -> Bench {
+    let mut bench = Bench::new(Anticipate::default());
+    bench.paths[1].cost.backup = true;
+    bench
+}
+
+#[test]
+fn a_backup_path_carries_nothing_while_another_works_well() {
+    let mut bench = with_backup();
+    bench.run(60_000, [20_000, 55_000]);
+    assert_eq!(bench.moves, []);
+    // 20 Mbit/s are 150 MB a minute, of which trains of 12,576 bytes may take half a per cent; one in ten seconds.
+    assert!((2..=8).contains(&bench.trains), "{}", bench.trains);
+}
+
+#[test]
+fn a_backup_path_is_taken_when_the_others_carry_too_little_for_three_seconds() {
+    // Less than 2 Mbit/s, and less than a third of what the backup path was measured to give.
+    for little in [1500, 6000] {
+        let mut bench = with_backup();
+        bench.run(25_000, [20_000, 20_000]);
+        bench.run(2000, [little, 20_000]);
+        assert_eq!(bench.moves, [], "{little}: not yet");
+        bench.run(5000, [little, 20_000]);
+        assert_eq!(bench.primary, 1, "{little}");
+    }
+    let mut bench = with_backup();
+    bench.run(60_000, [8000, 20_000]);
+    assert_eq!(bench.moves, [], "more than a third");
+    bench.run(60_000, [1500, 1600]);
+    assert_eq!(bench.moves, [], "no gain");
+}
+
+#[test]
+fn a_path_that_stands_still_is_left_for_a_backup_within_a_second_and_a_half() {
+    let mut bench = with_backup();
+    bench.run(5000, [20_000, 18_000]);
+    bench.run(1500, [0, 18_000]);
+    assert_eq!(bench.primary, 1);
+}
+
+#[test]
+fn data_returns_from_a_backup_path_when_another_gives_three_quarters() {
+    let mut bench = with_backup();
+    bench.run(5000, [20_000, 20_000]);
+    bench.run(2000, [0, 20_000]);
+    assert_eq!(bench.primary, 1);
+    bench.run(20_000, [13_000, 20_000]);
+    assert_eq!(bench.primary, 1, "too little");
+    bench.run(5000, [16_000, 20_000]);
+    assert_eq!((bench.primary, bench.moves.len()), (0, 2));
+}
+
+#[test]
+fn data_that_a_backup_path_hardly_carries_returns_too() {
+    let mut bench = with_backup();
+    bench.run(5000, [20_000, 20_000]);
+    bench.run(2000, [0, 20_000]);
+    assert_eq!(bench.primary, 1);
+    // An application of 0.1 Mbit/s.
+    bench.unsent = 0;
+    bench.run(1000, [5000, 100]);
+    assert_eq!(bench.primary, 1, "the path is measured first, and stays three seconds");
+    bench.run(5000, [5000, 100]);
+    assert_eq!(bench.primary, 0);
+}
+
+#[test]
+fn a_path_that_does_not_last_is_returned_to_ever_later() {
+    let mut bench = with_backup();
+    bench.run(5000, [20_000, 20_000]);
+    for _ in 0..8 {
+        let begin = bench.moves.len();
+        bench.run(2000, [0, 20_000]);
+        while bench.primary == 1 && bench.moves.len() < begin + 2 {
+            bench.run(500, [20_000, 20_000]);
+        }
+    }
+    let away: Vec<u64> = bench.moves.chunks_exact(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
+    assert!(away.windows(2).all(|pair| pair[1] >= pair[0]), "{away:?}");
+    assert!(away[0] < 6000 && away[4] >= 40_000, "{away:?}");
+    assert!(away.last().is_some_and(|last| *last < 70_000), "{away:?}");
+}
+
+#[test]
+fn a_metered_path_is_measured_rarely() {
+    let mut bench = Bench::new(Anticipate::default());
+    bench.paths[1].cost.metered = true;
+    bench.run(60_000, [20_000, 18_000]);
+    // 60,000 bytes a minute, and what is saved up at first.
+    assert!(bench.trains <= 9, "{}", bench.trains);
 }

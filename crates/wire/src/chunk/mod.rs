@@ -19,6 +19,7 @@ mod i_forward_tsn;
 mod init;
 mod init_ack;
 mod pad;
+mod path_cost;
 mod re_config;
 mod sack;
 mod set;
@@ -51,6 +52,7 @@ pub use i_forward_tsn::{IForwardTsn, SkippedMessages};
 pub use init::Init;
 pub use init_ack::InitAck;
 pub use pad::Pad;
+pub use path_cost::PathCost;
 pub use re_config::ReConfig;
 pub use sack::{GapBlock, Sack};
 pub use set::ChunkSet;
@@ -257,6 +259,8 @@ chunks! {
     StreamCredit(StreamCredit<'a>) = STREAM_CREDIT;
     /// Request for limits of streams.
     StreamBlocked(StreamBlocked<'a>) = STREAM_BLOCKED;
+    /// What an address costs the sender.
+    PathCost(PathCost) = PATH_COST;
 }
 
 impl<'a> From<UnknownChunk<'a>> for Chunk<'a> {

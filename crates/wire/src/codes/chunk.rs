@@ -53,6 +53,8 @@ code_field! {
     ASCONF = 0xc1, "ASCONF";
     /// RFC 8260 §2.3.1.
     I_FORWARD_TSN = 0xc2, "I-FORWARD-TSN";
+    /// Private (docs/internals/path-cost.md); a receiver that does not know it skips it without a report.
+    PATH_COST = 0xbb, "PATH COST";
     /// Private (docs/internals/stream-credit.md); a receiver that does not know it skips it without a report.
     STREAM_BLOCKED = 0xbc, "STREAM BLOCKED";
     /// Private (docs/internals/stream-credit.md); a receiver that does not know it skips it without a report.
@@ -97,7 +99,7 @@ mod tests {
         // draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2: discard it and all that follow, and report.
         assert_eq!(ChunkType::DTLS.unknown_action(), UnknownAction { stop: true, report: true });
         assert_eq!(ChunkType::FORWARD_TSN.unknown_action(), UnknownAction { stop: false, report: true });
-        for private in [ChunkType::STREAM_BLOCKED, ChunkType::STREAM_CREDIT] {
+        for private in [ChunkType::PATH_COST, ChunkType::STREAM_BLOCKED, ChunkType::STREAM_CREDIT] {
             assert_eq!(private.unknown_action(), UnknownAction { stop: false, report: false });
         }
     }

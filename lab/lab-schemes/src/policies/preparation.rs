@@ -6,7 +6,7 @@
 use super::{PolicyConfig, SwitchSsthresh};
 use crate::wbest::WBest;
 use msctp_proto::PathId;
-use msctp_proto::handover::{Action, LinkEvent, LinkState, PathView, View};
+use msctp_proto::handover::{Action, LinkEvent, LinkState, PathView, View, Why};
 
 /// The shared part of the policies.
 #[derive(Clone, Debug)]
@@ -45,7 +45,8 @@ impl Preparation {
             LinkState::Down => {
                 affected.for_each(|path| self.stop(path.id, actions));
                 let escape = view.escape(event).filter(|_| self.config.switch_on_link_down);
-                actions.extend(escape.map(|path| Action::SwitchPrimary { path }));
+                actions
+                    .extend(escape.map(|path| Action::SwitchPrimary { path, grounds: Why::LinkDown.into() }));
             }
             // The schemes so far wait for the peer's or the application's switch.
             LinkState::Degrading | LinkState::PredictedDown { .. } | LinkState::Quality(_) => {}
@@ -146,7 +147,10 @@ mod tests {
         preparation.on_link_event(down(2), &view(0, &paths), &mut actions);
         assert!(actions.is_empty(), "not the primary's link");
         preparation.on_link_event(down(0), &view(0, &paths), &mut actions);
-        assert_eq!(shown(&actions), shown(&[Action::SwitchPrimary { path: paths[2].id }]));
+        assert_eq!(
+            shown(&actions),
+            shown(&[Action::SwitchPrimary { path: paths[2].id, grounds: Why::LinkDown.into() }])
+        );
         actions.clear();
         preparation.on_link_event(down(0), &view(0, &paths[..2]), &mut actions);
         assert!(actions.is_empty(), "nowhere to go");

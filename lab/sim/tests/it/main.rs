@@ -7,6 +7,7 @@ mod cellular;
 mod compose;
 mod controllers;
 mod copies;
+mod costs;
 mod coupled;
 mod determinism;
 mod ecn;

@@ -2,7 +2,7 @@
 //! round trip without an action.
 
 use msctp_congestion::StartState;
-use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
+use msctp_proto::handover::{Action, Grounds, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp_proto::{PathId, PathState};
 use msctp_sim::scenario::{Do, Scenario};
 use msctp_sim::{Simulation, Summary};
@@ -24,7 +24,7 @@ impl HandoverPolicy for LowestRoundTrip {
         let usable = view.paths.iter().filter(|path| path.state == PathState::Active);
         let best = usable.filter_map(|path| Some((path.srtt?, path.id))).min();
         if let Some((_, path)) = best.filter(|best| best.1 != view.primary) {
-            actions.push(Action::SwitchPrimary { path });
+            actions.push(Action::SwitchPrimary { path, grounds: Grounds::default() });
         }
     }
 

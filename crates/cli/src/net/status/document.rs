@@ -65,8 +65,11 @@ pub(crate) struct MoveStatus {
     /// The new primary path's addresses.
     pub(crate) local: String,
     pub(crate) remote: String,
-    /// "local", "peer", "failover", "switchover", "removed" or "policy".
+    /// "local", "peer", "failover", "switchover", "removed", "policy" or "link".
     pub(crate) cause: String,
+    /// Why, in words.
+    #[serde(default)]
+    pub(crate) reason: String,
     /// The longest time in seconds without a packet from the peer around the move.
     pub(crate) gap_seconds: f64,
 }
@@ -80,6 +83,12 @@ pub(crate) struct PathStatus {
     /// "unconfirmed", "active", "potentially failed" or "inactive".
     pub(crate) state: String,
     pub(crate) primary: bool,
+    /// To be used only while no other path works well.
+    #[serde(default)]
+    pub(crate) backup: bool,
+    /// An end pays by the byte.
+    #[serde(default)]
+    pub(crate) metered: bool,
     /// Smoothed round-trip time in ms; `null` before the first measurement.
     pub(crate) srtt_ms: Option<f64>,
     pub(crate) min_rtt_ms: Option<f64>,
@@ -100,4 +109,16 @@ pub(crate) struct PathStatus {
     pub(crate) retransmitted_chunks: u64,
     /// T3-rtx expirations.
     pub(crate) timeouts: u64,
+}
+
+impl PathStatus {
+    /// Returns what the path costs, in words.
+    pub(crate) const fn cost(&self) -> Option<&'static str> {
+        match (self.backup, self.metered) {
+            (true, true) => Some("backup, metered"),
+            (true, false) => Some("backup"),
+            (false, true) => Some("metered"),
+            (false, false) => None,
+        }
+    }
 }

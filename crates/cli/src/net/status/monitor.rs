@@ -256,6 +256,8 @@ fn read(
             remote,
             state: path.state.to_string(),
             primary: path.primary,
+            backup: path.cost.backup,
+            metered: path.cost.metered,
             srtt_ms: path.srtt.map(|srtt| seconds(srtt) * 1e3),
             min_rtt_ms: path.min_rtt.map(|rtt| seconds(rtt) * 1e3),
             rto_ms: seconds(path.rto) * 1e3,
@@ -279,6 +281,7 @@ fn read(
         local: moved.to.local.to_string(),
         remote: moved.to.remote.to_string(),
         cause: cause(moved.cause).to_owned(),
+        reason: moved.cause.to_string(),
         gap_seconds: seconds(moved.gap),
     });
     AssociationStatus {
@@ -306,6 +309,7 @@ const fn cause(cause: PrimaryCause) -> &'static str {
         PrimaryCause::Failover => "failover",
         PrimaryCause::Switchover => "switchover",
         PrimaryCause::Removed => "removed",
-        PrimaryCause::Policy => "policy",
+        PrimaryCause::Policy(_) => "policy",
+        PrimaryCause::Link => "link",
     }
 }

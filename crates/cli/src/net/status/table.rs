@@ -63,7 +63,7 @@ fn describe(out: &mut String, association: &AssociationStatus) {
             "    moved {} ago to {} ({}), longest silence {:.0} ms",
             duration(moved.ago_seconds),
             moved.local,
-            moved.cause,
+            escape(&moved.reason),
             moved.gap_seconds * 1e3
         );
     }
@@ -74,7 +74,7 @@ fn row(path: &PathStatus) -> [String; 8] {
     let known = |rate: Option<f64>| rate.map_or("–".to_owned(), bits);
     [
         format!("{mark} {} → {}", path.local, path.remote),
-        path.state.clone(),
+        path.cost().map_or_else(|| path.state.clone(), |cost| format!("{}, {cost}", path.state)),
         path.srtt_ms.map_or("–".to_owned(), |ms| format!("{ms:.1} ms")),
         bytes(path.cwnd_bytes),
         bytes(path.flight_bytes),

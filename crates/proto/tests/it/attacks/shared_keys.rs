@@ -125,7 +125,7 @@ fn an_unsigned_abort_that_answers_an_init_is_accepted() {
     pair.b.endpoint.stop_listening(5001);
     pair.connect(configs()[0].clone(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_millis(100));
-    assert!(matches!(pair.a.events.last(), Some(Event::Lost(LossReason::PeerAborted { .. }))));
+    assert!(matches!(pair.a.events.last(), Some(Event::Lost(LossReason::NoListener))));
 }
 
 #[test]

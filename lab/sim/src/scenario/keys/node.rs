@@ -94,6 +94,20 @@ pub(in crate::scenario) const FOLLOWS: Table = Table {
             "[\"wlan\", \"lte\"]",
             "Beginnings of names of links, the best first; the others rank equally after them.",
         ),
+        may(
+            "backup",
+            Kind::Texts,
+            "cellular ones (`ww…`, `rmnet…`) that `prefer` does not name",
+            "[\"lte\"]",
+            "Beginnings of names of links that carry data only while no other works well.",
+        ),
+        key(
+            "metered",
+            Kind::Texts,
+            "[]",
+            "[\"lte\"]",
+            "Beginnings of names of links that are paid by the byte: measured rarely, and not used together with others.",
+        ),
         key(
             "only",
             Kind::Texts,

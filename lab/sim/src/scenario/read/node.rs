@@ -87,6 +87,10 @@ fn follows(node: &Section<'_, '_>) -> Result<Option<Mobility>, Problem> {
     if let Some(prefer) = section.texts("prefer")? {
         mobility.prefer = prefer;
     }
+    mobility.backup = section.texts("backup")?;
+    if let Some(metered) = section.texts("metered")? {
+        mobility.metered = metered;
+    }
     if let Some(only) = section.texts("only")? {
         mobility.only = only;
     }

@@ -1,0 +1,139 @@
+//! [`Cost`]: what the use of a path costs an end, by its own word and by the peer's (docs/internals/path-cost.md).
+
+use core::net::IpAddr;
+
+use msctp_wire::PathCost;
+
+use super::{Path, PathId, Paths};
+
+/// What packets to and from an address cost the end that has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cost {
+    /// The address carries data only while none without this mark works well.
+    pub backup: bool,
+    /// The end pays by the byte: paths are measured rarely, and not used together with others.
+    pub metered: bool,
+}
+
+impl Cost {
+    /// Returns what an end must consider if both have a say: neither takes back what the other wants spared.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self { backup: self.backup || other.backup, metered: self.metered || other.metered }
+    }
+
+    /// Returns whether several paths may carry data at once with this one among them.
+    pub(super) const fn may_be_shared(self) -> bool {
+        !self.backup && !self.metered
+    }
+}
+
+/// The costs of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Costs {
+    pub(super) ours: Cost,
+    theirs: Cost,
+    /// The version of the peer's; 0 before the first.
+    version: u32,
+}
+
+impl Path {
+    /// Returns what the path costs either end.
+    pub(crate) fn cost(&self) -> Cost {
+        self.costs.ours.or(self.costs.theirs)
+    }
+}
+
+impl Paths {
+    /// Sets what a local address costs. Returns whether that is a change. Has no effect on an unknown
+    /// address.
+    pub(crate) fn set_cost(&mut self, addr: &IpAddr, cost: Cost) -> bool {
+        let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return false };
+        if core::mem::replace(&mut local.cost, cost) == cost {
+            return false;
+        }
+        self.cost_version = self.cost_version.saturating_add(1);
+        for path in self.list.iter_mut().filter(|path| path.addr.local == *addr) {
+            path.costs.ours = cost;
+        }
+        self.refresh();
+        true
+    }
+
+    /// Returns what the peer is told of a local address; `None` while no address ever had a cost.
+    pub(crate) fn cost_to_tell(&self, addr: &IpAddr) -> Option<PathCost> {
+        if self.cost_version == 0 {
+            return None;
+        }
+        let Cost { backup, metered } = self.locals.iter().find(|local| local.addr == *addr)?.cost;
+        Some(PathCost { backup, metered, version: self.cost_version })
+    }
+
+    /// Returns whether the peer's costs have changed since it told those of this path.
+    pub(crate) fn lacks_cost(&self, id: PathId, told: &PathCost) -> bool {
+        self.get(id).is_some_and(|path| path.confirmed && path.costs.version < told.version)
+    }
+
+    /// Records what the peer says of a path. Returns whether that is a change. An older word has no effect.
+    pub(crate) fn note_peer_cost(&mut self, id: PathId, told: &PathCost) -> bool {
+        let Some(path) = self.get_mut(id).filter(|path| path.costs.version < told.version) else {
+            return false;
+        };
+        let before = path.cost();
+        path.costs.theirs = Cost { backup: told.backup, metered: told.metered };
+        path.costs.version = told.version;
+        let changed = path.cost() != before;
+        if changed {
+            self.refresh();
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{P0, P1, confirmed, fail, local, ms};
+    use super::*;
+
+    const BACKUP: Cost = Cost { backup: true, metered: false };
+
+    fn told(backup: bool, version: u32) -> PathCost {
+        PathCost { backup, metered: false, version }
+    }
+
+    #[test]
+    fn nothing_is_told_before_an_address_has_a_cost() {
+        let mut paths = confirmed(2, 1);
+        assert!(!paths.set_cost(&local(0), Cost::default()));
+        assert_eq!(paths.cost_to_tell(&local(0)), None);
+        assert!(paths.set_cost(&local(1), BACKUP) && !paths.set_cost(&local(1), BACKUP));
+        assert_eq!(paths.cost_to_tell(&local(0)), Some(told(false, 1)));
+        assert_eq!(paths.cost_to_tell(&local(1)), Some(told(true, 1)));
+        assert!(paths.set_cost(&local(1), Cost::default()));
+        assert_eq!(paths.cost_to_tell(&local(1)), Some(told(false, 2)));
+        assert_eq!(paths.cost_to_tell(&local(9)), None);
+    }
+
+    #[test]
+    fn the_latest_word_of_the_peer_counts_and_raises_no_cost_of_this_end() {
+        let mut paths = confirmed(2, 1);
+        assert!(paths.note_peer_cost(P1, &told(true, 2)));
+        assert!(!paths.note_peer_cost(P1, &told(false, 1)) && !paths.note_peer_cost(P1, &told(false, 2)));
+        assert!(paths.get(P1).unwrap().cost().backup);
+        assert!(paths.lacks_cost(P1, &told(true, 3)) && !paths.lacks_cost(P1, &told(true, 2)));
+        paths.set_cost(&local(1), BACKUP);
+        assert!(!paths.note_peer_cost(P1, &told(false, 3)));
+        assert!(paths.get(P1).unwrap().cost().backup, "this end's own word stays");
+    }
+
+    #[test]
+    fn an_alternate_that_costs_nothing_comes_first() {
+        let mut paths = confirmed(3, 1);
+        paths.set_cost(&local(1), BACKUP);
+        fail(&mut paths, P0);
+        assert_eq!(paths.data_path(), Some(PathId::new(2)));
+        // The one that costs is used if no other works.
+        paths.set_link(&local(2), false, ms(1));
+        assert_eq!(paths.data_path(), Some(P1));
+    }
+}
