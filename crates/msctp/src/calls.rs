@@ -61,9 +61,10 @@ impl Association {
     }
 
     /// Says what packets to and from a local address cost this host: whether data goes there only while no
-    /// other address works well, and whether it pays by the byte. Both ends' policies obey; the peer is told if
-    /// packets are protected. A mobile endpoint says so by itself ([`Mobility::backup`](crate::Mobility::backup),
-    /// [`Mobility::metered`](crate::Mobility::metered)); this overrides it until the link's cost changes.
+    /// other address works well, and whether it pays by the byte. Both ends' policies obey; the peer learns
+    /// it if packets are protected. A mobile endpoint says so by itself, by its links
+    /// ([`Mobility::backup`](crate::Mobility::backup), [`Mobility::metered`](crate::Mobility::metered)); this
+    /// overrides it until the link's cost changes.
     ///
     /// # Errors
     ///

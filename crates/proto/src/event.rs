@@ -18,8 +18,8 @@ use crate::trace::PrimaryCause;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The association is up (RFC 9260 §11.2.4). Reported again after a restart of the peer, and where the peer
-    /// begins the set-up again before this end has keys: key management then begins again, with another
+    /// The association is up (RFC 9260 §11.2.4). Reported again after a restart of the peer, and where the
+    /// peer begins the set-up again before this end has keys: key management then begins again, with another
     /// [`key_agreement`](crate::Association::key_agreement).
     Connected {
         /// Negotiated number of streams on which this end may send.

@@ -26,6 +26,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod grounds;
 pub mod handover;
 
 /// Congestion control, and the factories that [`Config::controller`] takes.
@@ -43,6 +44,7 @@ mod auth;
 mod call_error;
 mod config;
 mod cookie;
+mod cost;
 mod credit;
 mod endpoint;
 mod error;
@@ -74,6 +76,7 @@ pub use association::Association;
 pub use auth::{AuthConfig, AuthEvent, AuthPolicy, HmacAlgorithm, KeyError, MAX_KEYS, SharedKey};
 pub use call_error::CallError;
 pub use config::{Config, EndpointConfig, Moves, PathUse};
+pub use cost::Cost;
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason, RefusalReason, RefusedSetUp};
 pub use error::{ConfigError, Restarted, SendError};
 pub use event::{Event, LossReason};
@@ -85,7 +88,7 @@ pub use msctp_wire::param::StreamCode;
 pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 pub use path::pairing::{MAX_ADDRESSES, can_pair, is_endpoint};
-pub use path::{AddressError, Cost, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
+pub use path::{AddressError, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{
     MAX_NAMED_STREAMS, MAX_RESET_CODES, NAMES_PER_CODE, ReconfigOutcome, Reconfiguration, StreamEvent,

@@ -5,8 +5,8 @@ use core::fmt;
 use msctp_units::{Rate, Span};
 
 use crate::addr::{PathAddr, PathId};
+use crate::cost::Cost;
 use crate::message::Reliability;
-use crate::path::Cost;
 use crate::rare::rare_state;
 
 /// States of an association (RFC 9260 §4).

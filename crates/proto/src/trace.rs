@@ -9,7 +9,7 @@ use msctp_congestion::classifier::Cause;
 use msctp_units::{Rate, Span, Time};
 
 use crate::addr::{PathAddr, PathId};
-use crate::handover::Grounds;
+use crate::grounds::Grounds;
 use crate::stats::{AssociationState, PathState};
 
 /// One entry of the trace.
@@ -48,6 +48,22 @@ pub enum PrimaryCause {
     Policy(Grounds),
     /// Its link is preferred to the others' ([`Mobility::prefer`](crate::Mobility::prefer)).
     Link,
+}
+
+impl PrimaryCause {
+    /// Returns one word for the cause, such as `policy`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Peer => "peer",
+            Self::Failover => "failover",
+            Self::Switchover => "switchover",
+            Self::Removed => "removed",
+            Self::Policy(_) => "policy",
+            Self::Link => "link",
+        }
+    }
 }
 
 impl fmt::Display for PrimaryCause {

@@ -816,8 +816,8 @@ fn a_client_can_restart_during_the_handshake() {
 const COOKIE_ECHO: u8 = 10;
 const COOKIE_ACK: u8 = 11;
 
-/// Returns a filter that drops the first packet that begins with a chunk of this type. The client gets `chunk`
-/// in its place, which anyone who sees the set-up can send.
+/// Returns a filter that drops the first packet that begins with a chunk of this type. The client gets
+/// `chunk` in its place, which anyone who sees the set-up can send.
 fn instead_of(replaced: u8, chunk: &'static [u8]) -> Filter {
     let (mut header, mut once) = ([0; 8], true);
     Box::new(move |by_client, bytes| {

@@ -9,7 +9,7 @@ use super::Association;
 use crate::addr::{PathAddr, PathId};
 use crate::call_error::CallError;
 use crate::config::PathUse;
-use crate::path::Cost;
+use crate::cost::Cost;
 use crate::trace::TraceKind;
 
 impl Association {

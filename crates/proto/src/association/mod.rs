@@ -448,8 +448,8 @@ impl Association {
         });
     }
 
-    /// Reports undelivered messages (RFC 9260 §8.1: "report back all outstanding user data"), but not those of
-    /// key management, which the application has not sent.
+    /// Reports undelivered messages (RFC 9260 §8.1: "report back all outstanding user data"), but not those
+    /// of key management, which the application has not sent.
     fn report_undelivered(&mut self) {
         let external = self.has_external_keys();
         let is_of_keys = |message: &OutMessage| {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use msctp_units::{Span, Time};
 
 use crate::asconf::AddressRequest;
-use crate::path::Cost;
+use crate::cost::Cost;
 use crate::timer_table::earlier;
 
 /// Time after which a refused address is added again: it doubles from the first to the second.

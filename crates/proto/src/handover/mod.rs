@@ -7,13 +7,12 @@
 
 mod conservative;
 mod factory;
-mod grounds;
 mod link_event;
 mod link_quality;
 
+pub use crate::grounds::{Grounds, Why};
 pub use conservative::Conservative;
 pub use factory::PolicyFactory;
-pub use grounds::{Grounds, Why};
 pub use link_event::{LinkEvent, LinkState};
 pub use link_quality::{CodingScheme, InvalidQuality, LinkQuality};
 
@@ -26,7 +25,7 @@ use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, UnknownChunk};
 
 use crate::addr::{PathAddr, PathId};
-use crate::path::Cost;
+use crate::cost::Cost;
 use crate::stats::PathState;
 
 /// Sets the windows at a path change, and prepares for one.

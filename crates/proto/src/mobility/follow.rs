@@ -9,8 +9,9 @@ use msctp_units::{Span, Time};
 use super::links::Links;
 use crate::association::{Association, Moves};
 use crate::call_error::CallError;
+use crate::cost::Cost;
+use crate::path::HostAddrs;
 use crate::path::pairing::can_pair;
-use crate::path::{Cost, HostAddrs};
 use crate::stats::{AssociationState, PathState, PathStats};
 use crate::trace::PrimaryCause;
 

@@ -7,7 +7,8 @@ use msctp_units::{Span, Time};
 
 use super::link::{LinkChange, LinkKind};
 use super::options::{Mobility, Translation};
-use crate::path::{Cost, Scope};
+use crate::cost::Cost;
+use crate::path::Scope;
 
 /// The longest hold, as a multiple of the first.
 const MAX_HOLD: u64 = 32;

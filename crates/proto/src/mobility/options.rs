@@ -6,7 +6,8 @@ use core::time::Duration;
 use msctp_units::Span;
 
 use super::link::{LinkChange, LinkKind};
-use crate::path::{Cost, Scope};
+use crate::cost::Cost;
+use crate::path::Scope;
 
 /// Options of an endpoint that follows its host's links ([`Endpoint::follow_links`]).
 ///

@@ -1,32 +1,11 @@
-//! [`Cost`]: what the use of a path costs an end, by its own word and by the peer's (docs/internals/path-cost.md).
+//! [`Costs`]: what a path costs, by this end's word and by the peer's (docs/internals/path-cost.md).
 
 use core::net::IpAddr;
 
 use msctp_wire::PathCost;
 
 use super::{Path, PathId, Paths};
-
-/// What packets to and from an address cost the end that has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Cost {
-    /// The address carries data only while none without this mark works well.
-    pub backup: bool,
-    /// The end pays by the byte: paths are measured rarely, and not used together with others.
-    pub metered: bool,
-}
-
-impl Cost {
-    /// Returns what an end must consider if both have a say: neither takes back what the other wants spared.
-    #[must_use]
-    pub const fn or(self, other: Self) -> Self {
-        Self { backup: self.backup || other.backup, metered: self.metered || other.metered }
-    }
-
-    /// Returns whether several paths may carry data at once with this one among them.
-    pub(super) const fn may_be_shared(self) -> bool {
-        !self.backup && !self.metered
-    }
-}
+use crate::cost::Cost;
 
 /// The costs of a path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +39,7 @@ impl Paths {
         true
     }
 
-    /// Returns what the peer is told of a local address; `None` while no address ever had a cost.
+    /// Returns what to tell the peer about a local address; `None` while no address ever had a cost.
     pub(crate) fn cost_to_tell(&self, addr: &IpAddr) -> Option<PathCost> {
         if self.cost_version == 0 {
             return None;

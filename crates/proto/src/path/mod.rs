@@ -48,7 +48,6 @@ pub(crate) use crate::addr::{PathAddr, PathId};
 pub(crate) use crate::stats::PathState;
 pub(crate) use bandwidth_probing::ProbeRequest;
 pub(crate) use carried::Carried;
-pub use cost::Cost;
 pub use failover::FailoverConfig;
 pub(crate) use failure::Evidence;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};

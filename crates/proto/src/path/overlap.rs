@@ -245,9 +245,10 @@ impl Paths {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PathsConfig;
     use super::super::testing::{P0, P1, P2, P3, confirmed, confirmed_with, fail, local, ms};
-    use super::super::{Cost, PathsConfig};
     use super::*;
+    use crate::cost::Cost;
 
     fn aggregate(locals: u8, remotes: u8) -> Paths {
         confirmed_with(PathsConfig { aggregate: true, ..PathsConfig::default() }, locals, remotes)

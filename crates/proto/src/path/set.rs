@@ -9,7 +9,8 @@ use smallvec::SmallVec;
 
 use super::heartbeat::Schedule;
 use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
-use super::{Cost, HostAddrs, Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
+use super::{HostAddrs, Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
+use crate::cost::Cost;
 use crate::rng::RngState;
 
 /// Ids of the paths created for an added address.

@@ -1,4 +1,4 @@
-//! What addresses cost, and what the peer is told of it (docs/internals/path-cost.md).
+//! What addresses cost, and what the peer learns about it (docs/internals/path-cost.md).
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -54,7 +54,7 @@ fn the_peer_learns_what_an_address_costs() {
     // Nothing more is exchanged.
     // That was all, up to the next regular HEARTBEATs.
     let before = pair.log_len();
-    pair.run_for(Span::from_secs(4));
+    pair.run_for(Span::from_secs(1));
     assert_eq!(pair.log_len(), before);
     pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
 }

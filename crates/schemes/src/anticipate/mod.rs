@@ -74,8 +74,9 @@ const METERED: u64 = 60_000;
 /// - when another path promises a tenth more;
 /// - when the primary path fails, or its link is reported down, to the path that promises most.
 ///
-/// A backup path ([`Cost`](msctp_proto::Cost)) is taken only when the others fail, or carry for three seconds less than 2 Mbit/s or a
-/// third of what it promises. Data returns when another promises three quarters of its rate.
+/// A backup path ([`Cost`](msctp_proto::Cost)) is taken only when the others fail, or carry for three seconds
+/// less than 2 Mbit/s or a third of what it promises. Data returns when another promises three quarters of
+/// its rate.
 ///
 /// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
 /// A primary path that the policy did not choose is left only after five seconds, or when it stands still. A

@@ -294,7 +294,7 @@ fn a_backup_path_carries_nothing_while_another_works_well() {
     let mut bench = with_backup();
     bench.run(60_000, [20_000, 55_000]);
     assert_eq!(bench.moves, []);
-    // 20 Mbit/s are 150 MB a minute, of which trains of 12,576 bytes may take half a per cent; one in ten seconds.
+    // 20 Mbit/s are 150 MB a minute, of which trains of 12,576 bytes may take half a per cent; one in 10 s.
     assert!((2..=8).contains(&bench.trains), "{}", bench.trains);
 }
 

@@ -451,7 +451,7 @@ fn a_restart_of_the_server_during_false_start_is_noticed_by_the_client() {
     let mut echo = [&[10, 0][..], &len, cookie].concat();
     echo.resize(echo.len().next_multiple_of(4), 0);
     secured.pair.inject(Side::B, Pair::at(Side::B), &in_clear(Side::B, tag, &echo));
-    assert!(secured.pair.b.saw(|event| *event == Event::Restarted));
+    assert!(secured.began_again(), "{:?}", secured.pair.b.events);
     secured.run_for(Span::from_secs(70));
     assert!(texts(&secured).is_empty());
     let buffered = secured.pair.with(Side::A, |association, _| association.buffered());

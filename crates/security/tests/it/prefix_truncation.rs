@@ -357,7 +357,7 @@ fn a_restart_during_the_handshake_binds_the_new_set_up() {
     }
     secured.connect();
     let limit = secured.pair.now + Span::from_secs(10);
-    while !secured.pair.b.saw(|event| *event == Event::Restarted) {
+    while !secured.began_again() {
         assert!(secured.pair.step(limit), "{:?}", secured.pair.b.events);
         secured.serve(Side::A);
     }

@@ -41,7 +41,7 @@ impl EncodeChunk for PathCost {
     }
 
     fn flags(&self) -> u8 {
-        u8::from(self.backup) * BACKUP | u8::from(self.metered) * METERED
+        (u8::from(self.backup) * BACKUP) | (u8::from(self.metered) * METERED)
     }
 
     fn value_len(&self) -> usize {

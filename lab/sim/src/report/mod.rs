@@ -171,7 +171,7 @@ impl Simulation {
                     side: side.word(),
                     at: handover.at.as_secs_f64(),
                     to: handover.to.to_string(),
-                    cause: format!("{:?}", handover.cause).to_lowercase(),
+                    cause: handover.cause.word().to_owned(),
                     before: (handover.at >= Time::ZERO + HandoverSummary::WATCH)
                         .then(|| handover.at - HandoverSummary::WATCH)
                         .and_then(rate),

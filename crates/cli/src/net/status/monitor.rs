@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use msctp::{Association, Endpoint, PathStats, PrimaryCause, Span, Time};
+use msctp::{Association, Endpoint, PathStats, Span, Time};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -280,7 +280,7 @@ fn read(
         ago_seconds: seconds(now.since(moved.at)),
         local: moved.to.local.to_string(),
         remote: moved.to.remote.to_string(),
-        cause: cause(moved.cause).to_owned(),
+        cause: moved.cause.word().to_owned(),
         reason: moved.cause.to_string(),
         gap_seconds: seconds(moved.gap),
     });
@@ -299,17 +299,5 @@ fn read(
         move_count: history.move_count,
         moves: moves.collect(),
         paths: paths.iter().map(path_status).collect(),
-    }
-}
-
-const fn cause(cause: PrimaryCause) -> &'static str {
-    match cause {
-        PrimaryCause::Local => "local",
-        PrimaryCause::Peer => "peer",
-        PrimaryCause::Failover => "failover",
-        PrimaryCause::Switchover => "switchover",
-        PrimaryCause::Removed => "removed",
-        PrimaryCause::Policy(_) => "policy",
-        PrimaryCause::Link => "link",
     }
 }

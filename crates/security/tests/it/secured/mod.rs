@@ -58,6 +58,12 @@ pub(crate) fn agreed(agreement: &KeyAgreement) -> Agreed<'_> {
 }
 
 impl Secured {
+    /// Returns whether the server's association came up a second time.
+    pub(crate) fn began_again(&self) -> bool {
+        let up = |event: &&Event| matches!(event, Event::Connected { .. });
+        self.pair.b.events.iter().filter(up).count() > 1
+    }
+
     pub(crate) fn new() -> Self {
         Self::with(&[METHOD], &[METHOD])
     }

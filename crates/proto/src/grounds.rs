@@ -15,6 +15,9 @@ pub struct Grounds {
     pub promised: Option<Rate>,
 }
 
+/// Rates above this are shown as this (bit/s).
+const MOST: u64 = 100_000_000_000;
+
 /// The reason of a policy for moving data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -69,7 +72,8 @@ impl fmt::Display for Grounds {
             Why::TooLittle => "the other carries too little",
             Why::Back => "it works again, and the other is a backup",
         })?;
-        let mbps = |rate: Rate| rate.as_bps() as f64 / 1e6;
+        // A train on an idle link of this host measures thousands of Gbit/s.
+        let mbps = |rate: Rate| rate.as_bps().min(MOST) as f64 / 1e6;
         match (self.promised, self.carried) {
             (Some(promised), Some(carried)) => {
                 let (promised, carried) = (mbps(promised), mbps(carried));
