@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::nat::{self, Translated};
 use super::net::{self, Host, Net, SERVER};
 use super::{contents, finish_well, folder, serve, spawn, wait_until_it_arrives};
-use crate::process::Server;
+use crate::process::{Server, wait_for};
 
 /// Makes a card with an address and a carrier, behind which nobody answers. Its name and its address precede
 /// the others: associations began there, and nowhere else.
@@ -30,14 +30,19 @@ struct Transfer {
 
 impl Transfer {
     /// Waits until it has begun.
-    fn begin([mobile, server]: [&Host; 2], to: &str, folder: &Path) -> Self {
+    fn begin(hosts: [&Host; 2], to: &str, folder: &Path) -> Self {
+        Self::begin_with(hosts, to, folder, &[])
+    }
+
+    /// As [`begin`](Self::begin), with further options of the sender.
+    fn begin_with([mobile, server]: [&Host; 2], to: &str, folder: &Path, options: &[&str]) -> Self {
         let (file, out) = (folder.join("file"), folder.join("out"));
         let bytes = contents(40_000_000);
         fs::write(&file, &bytes).expect("written");
         let receiver = ["recv", "--once", "--bind", to, "--out", out.to_str().expect("UTF-8")];
         let receiver = serve(server, &receiver);
         let sender = ["send", file.to_str().expect("UTF-8"), to, "--retry", "0", "--timeout", "600"];
-        let sender = spawn(mobile, &sender);
+        let sender = spawn(mobile, &[&sender, options].concat());
         wait_until_it_arrives(&out);
         Self { sender, receiver, bytes, arrived: out.join("file") }
     }
@@ -118,5 +123,36 @@ fn an_outage_and_a_kernel_with_a_small_pmtu_stop_no_transfer_where_fragments_do_
     // Longer than three timeouts of a path that does not answer.
     std::thread::sleep(Duration::from_secs(6));
     net.server.run("nft flush chain ip t outage");
+    transfer.end();
+}
+
+/// A client speaks of its own networks, and the server, whose policy decides about downloads, obeys.
+#[test]
+fn a_server_learns_which_network_of_a_client_is_a_backup() {
+    if net::missing().is_some() {
+        return;
+    }
+    let (net, folder) = (Net::new(), folder("moves-backup"));
+    for link in ["wlan0", "cell0"] {
+        net.carrier(link, true);
+        net::wait_for_carrier(&net.mobile, link);
+    }
+    let options = ["--backup", "cell"];
+    let transfer = Transfer::begin_with([&net.mobile, &net.server], SERVER, &folder, &options);
+    let process = transfer.receiver.child.id().to_string();
+    let backups = || -> Option<Vec<(String, bool)>> {
+        let status = net.server.msctp(&["status", &process, "--json"]).output().ok()?;
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).ok()?;
+        let paths = status["associations"][0]["paths"].as_array()?;
+        let path =
+            |path: &serde_json::Value| Some((path["remote"].as_str()?.to_owned(), path["backup"].as_bool()?));
+        paths.iter().map(path).collect()
+    };
+    let is = |paths: &[(String, bool)], ip: &str, backup: bool| {
+        paths.iter().any(|(remote, is)| remote.starts_with(ip) && *is == backup)
+    };
+    wait_for("the server knows", || {
+        backups().is_some_and(|paths| is(&paths, "10.2.0.2:", true) && is(&paths, "10.1.0.2:", false))
+    });
     transfer.end();
 }
