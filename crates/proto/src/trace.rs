@@ -48,6 +48,8 @@ pub enum PrimaryCause {
     Policy(Grounds),
     /// Its link is preferred to the others' ([`Mobility::prefer`](crate::Mobility::prefer)).
     Link,
+    /// The link of the old primary is down, or the path does not answer.
+    LinkDown,
 }
 
 impl PrimaryCause {
@@ -62,6 +64,7 @@ impl PrimaryCause {
             Self::Removed => "removed",
             Self::Policy(_) => "policy",
             Self::Link => "link",
+            Self::LinkDown => "link-down",
         }
     }
 }
@@ -75,7 +78,8 @@ impl fmt::Display for PrimaryCause {
             Self::Switchover => f.write_str("the other failed too often"),
             Self::Removed => f.write_str("the other is gone"),
             Self::Policy(grounds) => grounds.fmt(f),
-            Self::Link => f.write_str("its link is preferred, or the other's is down"),
+            Self::Link => f.write_str("its link is preferred"),
+            Self::LinkDown => f.write_str("the other's link is down or silent"),
         }
     }
 }

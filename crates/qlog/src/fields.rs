@@ -57,6 +57,7 @@ values! {
         PrimaryCause::Removed => "removed",
         PrimaryCause::Policy(_) => "policy",
         PrimaryCause::Link => "link",
+        PrimaryCause::LinkDown => "link-down",
     });
     Cause: cause => Self::Word(match cause {
         Cause::Congestion => "congestion",

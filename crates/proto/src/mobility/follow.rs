@@ -45,8 +45,8 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     }
     let paths: Vec<PathStats> = association.paths().collect();
     add_new(association, moves, links, (&paths, now));
-    if let Some(path) = better(association, links, moves, &paths, now)
-        && association.choose_primary(now, path.id, PrimaryCause::Link).is_ok()
+    if let Some((path, cause)) = better(association, links, moves, &paths, now)
+        && association.choose_primary(now, path.id, cause).is_ok()
     {
         moves.confirmed.clear();
         moves.note_offered(path.at.local, links.used_since(path.at.local));
@@ -234,7 +234,7 @@ fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
     paths.iter().find(|path| path.primary).map(|path| path.at.local)
 }
 
-/// Returns the path to make primary, if its measurement is long enough. Otherwise `moves.again` is the time
+/// Returns the path to make primary and why, if its measurement is long enough. Otherwise `moves.again` is the time
 /// of the next call.
 fn better(
     association: &Association,
@@ -242,7 +242,7 @@ fn better(
     moves: &mut Moves,
     paths: &[PathStats],
     now: Time,
-) -> Option<PathStats> {
+) -> Option<(PathStats, PrimaryCause)> {
     let probe: Span = links.probe(association.policy_measures());
     let primary = paths.iter().find(|path| path.primary)?;
     let usable = paths
@@ -254,6 +254,7 @@ fn better(
         return None;
     }
     let primary_works = primary.state == PathState::Active;
+    let mut cause = PrimaryCause::LinkDown;
     if let Some(primary_rank) = links.rank(primary.at.local).filter(|_| primary_works) {
         if rank >= primary_rank {
             return None;
@@ -268,6 +269,7 @@ fn better(
             moves.decide_again(due);
             return None;
         }
+        cause = PrimaryCause::Link;
     }
-    Some(*best)
+    Some((*best, cause))
 }

@@ -103,8 +103,7 @@ impl Mobility {
     }
 
     /// Returns what the use of a link costs.
-    #[must_use]
-    pub fn cost_of(&self, link: &LinkChange) -> Cost {
+    pub(crate) fn cost_of(&self, link: &LinkChange) -> Cost {
         let backup = match &self.backup {
             Some(names) => begins(&link.name, names),
             None => link.kind == LinkKind::Cellular && !begins(&link.name, &self.prefer),

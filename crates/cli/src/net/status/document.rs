@@ -65,7 +65,7 @@ pub(crate) struct MoveStatus {
     /// The new primary path's addresses.
     pub(crate) local: String,
     pub(crate) remote: String,
-    /// "local", "peer", "failover", "switchover", "removed", "policy" or "link".
+    /// "local", "peer", "failover", "switchover", "removed", "policy", "link" or "link-down".
     pub(crate) cause: String,
     /// Why, in words.
     #[serde(default)]
