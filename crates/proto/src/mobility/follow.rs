@@ -234,8 +234,8 @@ fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
     paths.iter().find(|path| path.primary).map(|path| path.at.local)
 }
 
-/// Returns the path to make primary and why, if its measurement is long enough. Otherwise `moves.again` is the time
-/// of the next call.
+/// Returns the path to make primary and why, if its measurement is long enough. Otherwise `moves.again` is
+/// the time of the next call.
 fn better(
     association: &Association,
     links: &Links,
