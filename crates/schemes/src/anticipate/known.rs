@@ -8,6 +8,8 @@ use msctp_units::{Rate, Span, Time};
 
 /// Time over which a path's rate is averaged, and for which a measurement counts.
 pub(super) const MEMORY: Span = Span::from_secs(4);
+/// Time in which short trains do not exceed the result of a long one.
+pub(super) const CONFIRMS: Span = Span::from_secs(30);
 /// Wire bytes of a HEARTBEAT ACK without the padding of its HEARTBEAT.
 const ANSWER: u64 = 72;
 /// Trains that an unused budget saves up.
@@ -38,6 +40,8 @@ pub(super) struct Known {
     pub(super) last_train: Option<Time>,
     /// A train is in flight.
     pub(super) measuring: bool,
+    /// Time of the last long train, and its result once it is there.
+    pub(super) long: Option<(Time, Option<Rate>)>,
     /// Bytes that may be spent on trains, and the time at which they were counted.
     budget: (u64, Time),
     /// While the path carries data: the median of its trains before, and the highest rate carried since.
@@ -68,6 +72,7 @@ impl Known {
             last_result: None,
             last_train: None,
             measuring: false,
+            long: None,
             budget: (u64::MAX, now),
             visit: None,
             excess: [1; 2],
@@ -132,7 +137,14 @@ impl Known {
     /// Records the result of a train.
     pub(super) fn on_train(&mut self, now: Time, rate: Rate) {
         self.measuring = false;
-        self.remembered = self.last_result.replace(rate).map(|last| last.min(rate));
+        if let Some((_, result @ None)) = &mut self.long {
+            *result = Some(rate);
+        }
+        let most = match self.long {
+            Some((at, Some(most))) if now.since(at) <= CONFIRMS => most,
+            _ => Rate::from_bps(u64::MAX),
+        };
+        self.remembered = self.last_result.replace(rate).map(|last| last.min(rate).min(most));
         self.measured.push_back(Sample { at: now, rate, carried: false });
         while self.measured.front().is_some_and(|sample| now.since(sample.at) > MEMORY * 2) {
             self.measured.pop_front();

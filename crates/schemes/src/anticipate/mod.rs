@@ -13,7 +13,7 @@ use msctp_proto::handover::{
 use msctp_proto::{PathId, PathState};
 use msctp_units::{Rate, Span, Time};
 
-use crate::train::Train;
+use crate::train::{LONG, Train};
 
 /// Time between two comparisons of the paths while data flows, and while none does.
 const TICK: Span = Span::from_millis(100);
@@ -56,6 +56,9 @@ const BACK: u64 = 75;
 const AWAY: [Span; 2] = [Span::from_secs(3), Span::from_secs(60)];
 /// Data that leaves the other path again within this time did not stay.
 const STAYED: Span = Span::from_secs(30);
+/// Before data leaves or enters a backup path because of rates, a long train confirms what short ones say: at
+/// most one in [`known::CONFIRMS`] on a backup path, which counts for this time.
+const CONFIRMED: Span = Span::from_secs(3);
 /// Time between two trains on a backup path that is not needed,
 const SPARED_TRAINS: Span = Span::from_secs(10);
 /// and the part of what the primary path carries that they may take.
@@ -170,17 +173,45 @@ impl Anticipate {
             return;
         }
         let known = self.known(path.id, view.now);
-        // HEARTBEATs are padded to a multiple of four.
-        let bytes = path.wire_bytes(path.pmdcs) / 4 * 4;
         let packets = known.train_packets();
-        if known.measuring || !known.spend(view.now, packets, bytes, budget) {
+        if known.measuring || !known.spend(view.now, packets, probe_bytes(path), budget) {
             return;
         }
+        self.send_train(path, packets, view, actions);
+    }
+
+    fn send_train(&mut self, path: &PathView, packets: u64, view: &View<'_>, actions: &mut Vec<Action>) {
+        let known = self.known(path.id, view.now);
         known.measuring = true;
         known.last_train = Some(view.now);
         let patience = path.srtt.map_or(Span::from_secs(1), |srtt| srtt * 3).max(Span::from_millis(300));
-        let train = Train::new(packets, u32::try_from(bytes).unwrap_or(u32::MAX), patience);
+        let train = Train::new(packets, u32::try_from(probe_bytes(path)).unwrap_or(u32::MAX), patience);
         actions.push(Action::StartProbing { path: path.id, estimator: Box::new(train) });
+    }
+
+    /// Returns the rate of a path by a long train of just now; without one, sends it, at most one in `every`.
+    /// A path that is paid by the byte is believed.
+    fn confirmed(
+        &mut self,
+        (path, promised): (PathId, Rate),
+        every: Span,
+        view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Option<Rate> {
+        let view_of = *view.path(path)?;
+        if view_of.cost.metered || self.probe_budget == 0 {
+            return Some(promised);
+        }
+        let known = self.known(path, view.now);
+        let recent = known.long.filter(|(at, _)| view.now.since(*at) <= CONFIRMED);
+        if let Some((_, Some(rate))) = recent {
+            return Some(rate);
+        }
+        if !known.measuring && known.long.is_none_or(|(at, _)| view.now.since(at) >= every) {
+            known.long = Some((view.now, None));
+            self.send_train(&view_of, LONG, view, actions);
+        }
+        None
     }
 
     /// Returns the bytes per minute for trains on an idle path.
@@ -243,9 +274,12 @@ impl Anticipate {
         let recent = mine.rate_over(now, window, primary);
         let mean = mine.mean_carried(now, primary);
         let carries = mean.max(recent);
-        if let Some((path, promised)) = self.returns(view, carries.unwrap_or_default()) {
+        if let Some(found) = self.returns(view, carries.unwrap_or_default())
+            && let Some(promised) = self.confirmed(found, AWAY[0], view, actions)
+            && self.is_enough(promised, carries.unwrap_or_default())
+        {
             let carried = carries.filter(|_| waits);
-            self.switch(path, Grounds { why: Why::Back, carried, promised: Some(promised) }, actions);
+            self.switch(found.0, Grounds { why: Why::Back, carried, promised: Some(promised) }, actions);
             return;
         }
         let (true, Some(recent), Some(mean)) = (waits, recent, mean) else {
@@ -275,7 +309,7 @@ impl Anticipate {
             self.switch(path, grounds(Why::Better, mean.max(recent), rate), actions);
             return;
         }
-        if let Some((path, grounds)) = self.needs_backup(view, measured.then_some(recent)) {
+        if let Some((path, grounds)) = self.needs_backup(view, measured.then_some(recent), actions) {
             self.switch(path, grounds, actions);
             return;
         }
@@ -291,15 +325,25 @@ impl Anticipate {
         if view.now < self.away.0.max(self.hold) || age < SETTLED.max(round_trip(primary) * GROWING) {
             return None;
         }
-        let (path, rate) = self.best(view, false, |known| known.promise(view.now, FRESH))?;
+        let best = self.best(view, false, |known| known.promise(view.now, FRESH));
+        best.filter(|(_, rate)| self.is_enough(*rate, carried))
+    }
+
+    /// Returns whether a path of this rate can take what a backup path carries.
+    fn is_enough(&self, rate: Rate, carried: Rate) -> bool {
         // What the application sends is no measure of a path that it does not fill.
         let suffices = self.waits_since.is_none() && rate >= ENOUGH;
-        (suffices || percent(rate, 100) >= percent(carried, BACK)).then_some((path, rate))
+        suffices || percent(rate, 100) >= percent(carried, BACK)
     }
 
     /// Returns the backup path that data takes now, and why. `recent` is what the primary path carries, if
     /// that is known.
-    fn needs_backup(&mut self, view: &View<'_>, recent: Option<Rate>) -> Option<(PathId, Grounds)> {
+    fn needs_backup(
+        &mut self,
+        view: &View<'_>,
+        recent: Option<Rate>,
+        actions: &mut Vec<Action>,
+    ) -> Option<(PathId, Grounds)> {
         let now = view.now;
         let primary = view.path(view.primary).filter(|path| !path.cost.backup)?;
         let long = self.waits_since.is_some_and(|since| now.since(since.max(self.since)) >= SHORT);
@@ -319,6 +363,8 @@ impl Anticipate {
             return Some((path, grounds(Why::Standstill, Rate::ZERO, rate)));
         }
         let carried = carried.filter(|_| now >= self.hold && is_short(rate))?;
+        let rate =
+            self.confirmed((path, rate), known::CONFIRMS, view, actions).filter(|rate| is_short(*rate))?;
         Some((path, grounds(Why::TooLittle, carried, rate)))
     }
 
@@ -363,6 +409,11 @@ impl Anticipate {
             actions.push(Action::Resend { from: left.path, to: view.primary });
         }
     }
+}
+
+/// Returns the bytes of a probe on this path: HEARTBEATs are padded to a multiple of four.
+fn probe_bytes(path: &PathView) -> u64 {
+    path.wire_bytes(path.pmdcs) / 4 * 4
 }
 
 fn grounds(why: Why, carried: Rate, promised: Rate) -> Grounds {
@@ -503,6 +554,7 @@ impl HandoverPolicy for Anticipate {
         known.on_tick(now, new);
         if known.measuring {
             known.measuring = false;
+            known.long = known.long.filter(|(_, result)| result.is_some());
             actions.push(Action::StopProbing { path: new.id });
         }
         if let (Some(latest), Some(promise), Some(rtt_min)) = (latest, promise, new.rtt_min) {

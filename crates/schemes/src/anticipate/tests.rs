@@ -14,6 +14,8 @@ struct Bench {
     unsent: u64,
     /// What trains measure in place of what the paths carry, in kbps.
     line_rate: Option<u64>,
+    /// The same of long trains.
+    long_rate: Option<u64>,
     trains: u32,
     moves: Vec<Time>,
     actions: Vec<Action>,
@@ -30,6 +32,7 @@ impl Bench {
             now: Time::ZERO,
             unsent: 1 << 20,
             line_rate: None,
+            long_rate: None,
             trains: 0,
             moves: Vec::new(),
             actions: Vec::new(),
@@ -68,9 +71,11 @@ impl Bench {
         while !self.actions.is_empty() {
             for action in core::mem::take(&mut self.actions) {
                 match action {
-                    Action::StartProbing { path, .. } => {
+                    Action::StartProbing { path, mut estimator } => {
                         self.trains += 1;
-                        let rate = self.line_rate.unwrap_or(kbps[path.number() as usize]);
+                        let probes = core::iter::from_fn(|| estimator.poll_probe(self.now)).count() as u64;
+                        let line_rate = if probes >= LONG { self.long_rate } else { self.line_rate };
+                        let rate = line_rate.unwrap_or(kbps[path.number() as usize]);
                         let result = estimate(rate, rate, 40);
                         self.ask(|policy, view, actions| policy.on_estimate(path, &result, view, actions));
                     }
@@ -374,4 +379,16 @@ fn a_metered_path_is_measured_rarely() {
     bench.run(60_000, [20_000, 18_000]);
     // 60,000 bytes a minute, and what is saved up at first.
     assert!(bench.trains <= 9, "{}", bench.trains);
+}
+
+/// A token bucket passes short trains at once. A long one tells the rate, and data stays.
+#[test]
+fn a_backup_path_behind_a_token_bucket_is_not_entered_for_its_short_trains() {
+    let mut bench = with_backup();
+    bench.line_rate = Some(8_000_000_000);
+    bench.long_rate = Some(20_000);
+    bench.run(120_000, [20_000, 20_000]);
+    assert_eq!(bench.moves, []);
+    // 12,576 bytes each, of the 300 MB that the primary path carried; and four long ones.
+    assert!(bench.trains <= 40, "{}", bench.trains);
 }
