@@ -2,8 +2,8 @@
 //!
 //! The bottleneck spreads the packets; the time between the first and the last answer gives its rate. The
 //! answers are small, so that the way back spreads them less. A train measures what an instant offers: the
-//! caller repeats it and averages. A shaper with a token bucket passes a short one at its line rate; of a long
-//! one only the second half counts, which a bucket of 48 kB does not pass.
+//! caller repeats it and averages. A shaper with a token bucket passes a short one at its line rate; of a
+//! long one only the second half counts, which a bucket of 48 kB does not pass.
 
 use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
 use msctp_units::{Rate, Span, Time};

@@ -128,14 +128,15 @@ fn close(what: &str, real: f64, simulated: f64, share: f64, slack: f64) {
     assert!((real - simulated).abs() <= allowed, "{what}: {real} on real stacks, {simulated} simulated");
 }
 
-/// The time bounds include the lateness of the packets, so that a busy machine does not fail.
+/// The time bounds include how late packets and programs were at most, so that a busy machine does not fail.
 #[test]
 fn alone_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() {
     let scenario = scenario();
     let Some(live) = real(&scenario) else { return };
     let (live, summary) = (live.expect("carried out"), simulated(&scenario));
     let (ours, theirs) = (&live.summary.associations[0], &summary.associations[0]);
-    let late = live.emulation.lateness.p99;
+    // A packet is late where the emulator is; a program is late in the same way when it answers.
+    let late = 8.0 * live.emulation.lateness.max;
     // The data sent does not depend on the machine.
     assert_eq!(live.summary.video[0].generated, summary.video[0].generated);
     assert_eq!(live.summary.video[0].undelivered, 0);
