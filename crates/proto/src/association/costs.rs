@@ -61,11 +61,7 @@ impl Association {
     ) {
         match answered {
             Some(path) => {
-                if self.paths.note_peer_cost(path, told) {
-                    self.reconsider();
-                    let Some(Cost { backup, metered }) = self.paths.get(path).map(|path| path.cost()) else {
-                        return;
-                    };
+                if let Some(Cost { backup, metered }) = self.paths.note_peer_cost(path, told) {
                     self.tracer.push(now, TraceKind::PathCost { path, backup, metered });
                 }
             }

@@ -53,25 +53,22 @@ impl Paths {
         self.get(id).is_some_and(|path| path.confirmed && path.costs.version < told.version)
     }
 
-    /// Records what the peer says of a path. Returns whether that is a change. An older word has no effect.
-    pub(crate) fn note_peer_cost(&mut self, id: PathId, told: &PathCost) -> bool {
-        let Some(path) = self.get_mut(id).filter(|path| path.costs.version < told.version) else {
-            return false;
-        };
+    /// Records what the peer says of a path. Returns what the path costs now, if that is a change. An older
+    /// word has no effect.
+    pub(crate) fn note_peer_cost(&mut self, id: PathId, told: &PathCost) -> Option<Cost> {
+        let path = self.get_mut(id).filter(|path| path.costs.version < told.version)?;
         let before = path.cost();
         path.costs.theirs = Cost { backup: told.backup, metered: told.metered };
         path.costs.version = told.version;
-        let changed = path.cost() != before;
-        if changed {
-            self.refresh();
-        }
-        changed
+        let changed = Some(path.cost()).filter(|cost| *cost != before)?;
+        self.refresh();
+        Some(changed)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{P0, P1, confirmed, fail, local, ms};
+    use super::super::testing::{P0, P1, confirmed, fail, local, ms, remote};
     use super::*;
 
     const BACKUP: Cost = Cost { backup: true, metered: false };
@@ -96,13 +93,23 @@ mod tests {
     #[test]
     fn the_latest_word_of_the_peer_counts_and_raises_no_cost_of_this_end() {
         let mut paths = confirmed(2, 1);
-        assert!(paths.note_peer_cost(P1, &told(true, 2)));
-        assert!(!paths.note_peer_cost(P1, &told(false, 1)) && !paths.note_peer_cost(P1, &told(false, 2)));
+        assert_eq!(paths.note_peer_cost(P1, &told(true, 2)), Some(BACKUP));
+        assert_eq!(paths.note_peer_cost(P1, &told(false, 1)), None);
+        assert_eq!(paths.note_peer_cost(P1, &told(false, 2)), None);
         assert!(paths.get(P1).unwrap().cost().backup);
         assert!(paths.lacks_cost(P1, &told(true, 3)) && !paths.lacks_cost(P1, &told(true, 2)));
         paths.set_cost(&local(1), BACKUP);
-        assert!(!paths.note_peer_cost(P1, &told(false, 3)));
+        assert_eq!(paths.note_peer_cost(P1, &told(false, 3)), None);
         assert!(paths.get(P1).unwrap().cost().backup, "this end's own word stays");
+    }
+
+    #[test]
+    fn a_path_to_an_address_that_the_peer_adds_later_costs_the_same() {
+        let mut paths = confirmed(2, 1);
+        paths.set_cost(&local(1), BACKUP);
+        let added = paths.add_remote(remote(1), ms(1)).unwrap();
+        let costs = added.iter().map(|id| paths.get(*id).unwrap()).map(|path| (path.addr.local, path.cost()));
+        assert!(costs.eq([(local(0), Cost::default()), (local(1), BACKUP)]));
     }
 
     #[test]

@@ -466,6 +466,7 @@ impl Paths {
             if let Some(local) = self.locals.iter().find(|local| local.addr == addr.local) {
                 path.source = local.source;
                 path.link_up = local.link_up;
+                path.costs.ours = local.cost;
             }
             self.list.push(path);
             added.push(id);
