@@ -70,7 +70,8 @@
 //! ```
 //!
 //! *When* data moves, the core decides ([`Mobility`]): a mobile endpoint moves it to the interface that
-//! [`Mobility::prefer`] likes best, and away from one that is down. The policy, its plug-in, moves it too
+//! [`Mobility::prefer`] likes best when that comes into use, and away from one that is down. The policy, its
+//! plug-in, moves it too
 //! ([`SwitchPrimary`](handover::Action::SwitchPrimary)); for it to decide alone, leave `prefer` empty, which
 //! makes all interfaces equal, or do not use [`EndpointOptions::mobile`].
 //!

@@ -114,8 +114,7 @@ fn carried(summary: &Summary, link: &str) -> u64 {
         .sum()
 }
 
-/// The times at which the sender's data moved to a network, by the last part of the mobile's address: 1 is
-/// the Wi-Fi, 2 the cellular network.
+/// The times at which the data of an end moved, and to which of the mobile's networks.
 fn moves(summary: &Summary, side: &str) -> Vec<(f64, String)> {
     let of = |to: &str| ["192.168.1.2", "203.0.113.1"].iter().any(|wifi| to.contains(wifi));
     let handovers = summary.associations[0].handovers.iter().filter(|handover| handover.side == side);
