@@ -1,7 +1,7 @@
 //! `msctp doctor`: checks this machine's set-up and the connection to a server.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use msctp::ENCAPSULATION_PORT;
 use serde::Serialize;
@@ -171,15 +171,9 @@ fn emulator() -> Result<String, String> {
 
 /// Lists the addresses that a client uses.
 fn addresses(net: &NetArgs) -> Result<String, String> {
-    let every: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-    let mut found: Vec<IpAddr> = every
-        .into_iter()
-        .filter_map(|any| net.client(any, None, None).ok())
-        .flat_map(|endpoint| endpoint.local_addresses())
-        .map(|address| address.ip())
-        .collect();
+    let bound = net.client(None, None).map(|endpoint| endpoint.local_addresses()).unwrap_or_default();
+    let mut found: Vec<IpAddr> = bound.iter().map(SocketAddr::ip).collect();
     found.sort_unstable();
-    found.dedup();
     let list = |found: &[IpAddr]| found.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
     let (loopback, others): (Vec<IpAddr>, Vec<IpAddr>) = found.into_iter().partition(IpAddr::is_loopback);
     match (others.len(), loopback.is_empty()) {

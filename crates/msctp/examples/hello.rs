@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     server.listen(DEFAULT_PORT, Tls::new(&theirs, Pinned(vec![ours.fingerprint()]))?, Config::mobile())?;
 
     // `mobile`: the association moves when this host's interfaces come and go.
-    let options = EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(Mobility::default());
+    let options = EndpointOptions::new(["[::]:0".parse()?]).mobile(Mobility::default());
     let client = Endpoint::bind(&options)?;
     let tls = Tls::new(&ours, Pinned(vec![theirs.fingerprint()]))?;
     let association = client.connect(server.local_addresses()[0], tls, Config::mobile()).await?;

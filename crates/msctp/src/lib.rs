@@ -12,7 +12,7 @@
 //! let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
 //! server.listen(DEFAULT_PORT, Tls::new(&theirs, Pinned(vec![ours.fingerprint()]))?, Config::mobile())?;
 //!
-//! let options = EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(Mobility::default());
+//! let options = EndpointOptions::new(["[::]:0".parse()?]).mobile(Mobility::default());
 //! let client = Endpoint::bind(&options)?;
 //! let tls = Tls::new(&ours, Pinned(vec![theirs.fingerprint()]))?;
 //! let association = client.connect(server.local_addresses()[0], tls, Config::mobile()).await?;

@@ -238,7 +238,7 @@ impl NetArgs {
         idle_timeout: Option<Duration>,
         relays: bool,
     ) -> Result<Endpoint, Failure> {
-        let mut every = vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+        let mut every = vec![EVERY];
         if relays && !self.only.is_empty() {
             // Sockets of the other interfaces receive nothing from this host.
             every.push(Ipv4Addr::LOCALHOST.into());
@@ -256,19 +256,13 @@ impl NetArgs {
         Ok(endpoint)
     }
 
-    /// Binds an endpoint for connections to peers of this address family.
+    /// Binds an endpoint for connections, in both families: the networks to come may have only the other.
     pub(crate) fn client(
         &self,
-        remote: IpAddr,
         idle_timeout: Option<Duration>,
         trace: Option<TraceSink>,
     ) -> Result<Endpoint, BindError> {
-        let every = if remote.is_ipv4() {
-            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
-        } else {
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
-        };
-        let mut options = EndpointOptions::new(self.bind_or(&[every], 0));
+        let mut options = EndpointOptions::new(self.bind_or(&[EVERY], 0));
         options.except.clone_from(&self.except);
         options.mobility = self.mobility();
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
@@ -298,6 +292,9 @@ impl NetArgs {
     }
 }
 
+/// Every address of the host, of both families ([`EndpointOptions::bind`]).
+const EVERY: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
 /// Says once that associations keep their addresses although the options let them move.
 fn note_unfollowed(options: &EndpointOptions, endpoint: &Endpoint) {
     static SAID: Once = Once::new();
@@ -316,12 +313,12 @@ pub(crate) struct PeerArgs {
     /// Time to wait for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = parse_timeout)]
     timeout: u64,
-    /// The address of the first association.
+    /// The addresses of the first association.
     #[arg(skip)]
-    reached: OnceLock<SocketAddr>,
-    /// The address to use instead of resolving the name.
+    reached: OnceLock<Vec<SocketAddr>>,
+    /// The addresses to use instead of resolving the name.
     #[arg(skip)]
-    resolved: OnceLock<SocketAddr>,
+    resolved: OnceLock<Vec<SocketAddr>>,
 }
 
 /// The suggested fix in errors about a server that does not answer.
@@ -356,19 +353,19 @@ impl PeerArgs {
         Self { host: host.to_owned(), timeout, reached: OnceLock::new(), resolved: OnceLock::new() }
     }
 
-    /// Caches the server's address for later attempts, when its name may no longer resolve.
+    /// Caches the server's addresses for later attempts, when its name may no longer resolve.
     #[cfg(target_os = "linux")]
-    pub(crate) fn keep_address(&self) {
-        if let Some(&address) = self.reached.get() {
-            let _ = self.resolved.set(address);
+    pub(crate) fn keep_addresses(&self) {
+        if let Some(addresses) = self.reached.get() {
+            let _ = self.resolved.set(addresses.clone());
         }
     }
 
-    /// Returns the cached address of the server, or resolves its name.
-    async fn address(&self, target: &Target) -> Result<SocketAddr, Unconnected> {
+    /// Returns the cached addresses of the server, or resolves its name.
+    async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Unconnected> {
         match self.resolved.get() {
-            Some(&address) => Ok(address),
-            None => target.address().await,
+            Some(addresses) => Ok(addresses.clone()),
+            None => target.addresses().await,
         }
     }
 
@@ -396,8 +393,8 @@ impl PeerArgs {
         let name = target.known_name();
         let attempt = async {
             let options = (net.security.for_client(&name).ok()?, net.config().ok()?);
-            let address = self.address(&target).await.ok()?;
-            let connected = connect_once(&self.host, address, net, &options, open, None).await.ok()?;
+            let addresses = self.addresses(&target).await.ok()?;
+            let connected = connect_once(&self.host, &addresses, net, &options, open, None).await.ok()?;
             net.security.note_server(&name, &connected.1).ok()?;
             Some(connected)
         };
@@ -419,12 +416,13 @@ impl PeerArgs {
         loop {
             let resolved = Cell::new(false);
             let attempt = async {
-                let address = self.address(&target).await?;
+                let addresses = self.addresses(&target).await?;
                 resolved.set(true);
                 let of_udp = (self.timeout() / 3).min(UDP_ALONE);
                 let connected =
-                    connect_by_any(&self.host, address, net, &options, open, (idle_timeout, of_udp)).await?;
-                let _ = self.reached.set(address);
+                    connect_by_any(&self.host, &addresses, net, &options, open, (idle_timeout, of_udp))
+                        .await?;
+                let _ = self.reached.set(addresses);
                 Ok(connected)
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {
@@ -467,6 +465,9 @@ impl PeerArgs {
 /// Maximum time to wait for an answer over UDP before TCP is tried as well.
 const UDP_ALONE: Duration = Duration::from_secs(5);
 
+/// Time between attempts to connect over TCP.
+const TCP_AGAIN: Duration = Duration::from_secs(1);
+
 /// The transport below an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
@@ -481,14 +482,14 @@ type Carried = (Endpoint, Association, Carrier);
 /// Connects over UDP, or over TCP if UDP gives no answer within `of_udp`.
 async fn connect_by_any(
     host: &str,
-    address: SocketAddr,
+    addresses: &[SocketAddr],
     net: &NetArgs,
     options: &Options,
     open: &Open,
     (idle_timeout, of_udp): (Option<Duration>, Duration),
 ) -> Result<Carried, Unconnected> {
     let over = |carrier| move |(endpoint, association)| (endpoint, association, carrier);
-    let udp = connect_once(host, address, net, options, open, idle_timeout);
+    let udp = connect_once(host, addresses, net, options, open, idle_timeout);
     let mut udp = std::pin::pin!(async { udp.await.map(over(Carrier::Udp)) });
     if !net.falls_back() {
         return udp.await;
@@ -501,9 +502,17 @@ async fn connect_by_any(
         () = tokio::time::sleep(of_udp) => None,
     };
     let (devices, net) = (net.devices(), net.relayed());
+    // A network may come while UDP waits for an answer.
+    let again = Cell::new(failed.is_none());
     let tcp = async {
-        let Ok(at) = tcp::relay(address, devices, open.add_relay()).await else { return None };
-        Some(connect_once(host, at, &net, options, open, idle_timeout).await.map(over(Carrier::Tcp)))
+        let at = loop {
+            match tcp::relay(addresses, devices.clone(), open.add_relay()).await {
+                Ok(at) => break at,
+                Err(_) if again.get() => tokio::time::sleep(TCP_AGAIN).await,
+                Err(_) => return None,
+            }
+        };
+        Some(connect_once(host, &[at], &net, options, open, idle_timeout).await.map(over(Carrier::Tcp)))
     };
     let mut tcp = std::pin::pin!(tcp);
     let why = if failed.is_some() { "the UDP port is closed" } else { "no answer over UDP" };
@@ -512,13 +521,13 @@ async fn connect_by_any(
         None => tokio::select! {
             result = &mut udp => match result {
                 // Hosts limit how often they say so: it may come late.
-                Err(Unconnected::Unreachable(failure)) => tcp.await.unwrap_or(Err(Unconnected::Unreachable(failure))),
+                Err(Unconnected::Unreachable(failure)) => {
+                    again.set(false);
+                    tcp.await.unwrap_or(Err(Unconnected::Unreachable(failure)))
+                }
                 result => return result,
             },
-            result = &mut tcp => match result {
-                Some(result) => result,
-                None => return udp.await,
-            }
+            Some(result) = &mut tcp => result,
         },
     };
     connected.inspect(|_| eprintln!("{host}: {why}; connected over TCP"))
@@ -527,17 +536,22 @@ async fn connect_by_any(
 /// Tries to connect once, from the addresses that this host has now.
 async fn connect_once(
     host: &str,
-    address: SocketAddr,
+    addresses: &[SocketAddr],
     net: &NetArgs,
     options: &Options,
     open: &Open,
     idle_timeout: Option<Duration>,
 ) -> Result<(Endpoint, Association), Unconnected> {
-    let endpoint = net.client(address.ip(), idle_timeout, open.trace()).map_err(|error| match error {
+    let endpoint = net.client(idle_timeout, open.trace()).map_err(|error| match error {
         BindError::NoAddress => Unconnected::NoNetwork(net.no_address("this host has no address")),
         error => Unconnected::Failed(net.unbound(error)),
     })?;
-    let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
+    let Some(&first) = addresses.first() else {
+        return Err(Unconnected::Failed(Failure::Run(format!("{host}: it has no address"))));
+    };
+    let ips = addresses.iter().map(SocketAddr::ip).collect();
+    let peer = Peer { port: net.sctp_port(), addresses: ips, ..Peer::new(first) };
+    let address = if addresses.len() > 1 { host.to_owned() } else { first.to_string() };
     let (security, config) = options;
     let association = tokio::select! {
         connected = endpoint.connect(peer, security.clone(), config.clone()) => connected.map_err(|error| match error {
@@ -567,7 +581,7 @@ async fn connect_once(
             ConnectError::Security(error) => Unconnected::Failed(Failure::Run(escape(&of_host(host, &error)))),
             error => Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}")))),
         })?,
-        () = new_address(&endpoint, address.ip()), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
+        () = new_address(&endpoint, addresses), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
     };
     open.add(&endpoint);
     open.monitor().note_association();
@@ -582,11 +596,12 @@ fn of_host(host: &str, error: &msctp::security::Error) -> String {
     }
 }
 
-/// Waits until the endpoint has a new address towards `remote`: a set-up in progress uses only the addresses
-/// from its start.
-async fn new_address(endpoint: &Endpoint, remote: IpAddr) {
+/// Waits until the endpoint has a new address towards one of `remotes`: a set-up in progress uses only the
+/// addresses from its start.
+async fn new_address(endpoint: &Endpoint, remotes: &[SocketAddr]) {
     let before = endpoint.local_addresses();
-    let is_new = |address: &SocketAddr| address.is_ipv4() == remote.is_ipv4() && !before.contains(address);
+    let reaches = |address: &SocketAddr| remotes.iter().any(|remote| remote.is_ipv4() == address.is_ipv4());
+    let is_new = |address: &SocketAddr| reaches(address) && !before.contains(address);
     while !endpoint.local_addresses().iter().any(is_new) {
         tokio::time::sleep(LOOK).await;
     }
@@ -633,10 +648,10 @@ impl Target {
         }
     }
 
-    /// Returns the address; resolves a name.
-    async fn address(&self) -> Result<SocketAddr, Unconnected> {
+    /// Returns the address, or those of a name: the first INIT ACK decides among them.
+    async fn addresses(&self) -> Result<Vec<SocketAddr>, Unconnected> {
         let (name, port) = match self {
-            Self::Address(address) => return Ok(*address),
+            Self::Address(address) => return Ok(vec![*address]),
             Self::Name { name, port } => (name, *port),
         };
         let unknown = |why: &str| {
@@ -645,7 +660,10 @@ impl Target {
             )))
         };
         match tokio::net::lookup_host((name.as_str(), port)).await {
-            Ok(mut found) => found.next().ok_or_else(|| unknown("this name has no address")),
+            Ok(found) => {
+                let found = by_turns(found);
+                if found.is_empty() { Err(unknown("this name has no address")) } else { Ok(found) }
+            }
             // No name server answers: perhaps there is no network.
             Err(error) if error.to_string().contains("Temporary failure") => {
                 Err(Unconnected::NoNetwork(format!("{name}: {}", os_error(&error))))
@@ -653,6 +671,28 @@ impl Target {
             Err(error) => Err(unknown(&os_error(&error))),
         }
     }
+}
+
+/// Maximum number of a name's addresses that are tried.
+const MAX_TRIED: usize = 8;
+
+/// Sorts addresses so that the families take turns (RFC 8305 §4), each in the given order.
+fn by_turns(addresses: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+    let mut found: Vec<SocketAddr> = Vec::new();
+    for address in addresses {
+        if !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    let Some(first) = found.first().map(SocketAddr::is_ipv4) else { return found };
+    let mut turns = [0, 0];
+    found.sort_by_cached_key(|address| {
+        let other = address.is_ipv4() != first;
+        turns[usize::from(other)] += 1;
+        (turns[usize::from(other)], other)
+    });
+    found.truncate(MAX_TRIED);
+    found
 }
 
 /// The fields of options and addresses that the command line sets, each with its argument.
@@ -702,6 +742,24 @@ mod tests {
         assert_eq!(parse_bind("[2001:db8::1]"), Ok((ip("2001:db8::1"), None)));
         assert_eq!(parse_bind("[2001:db8::1]:80"), Ok((ip("2001:db8::1"), Some(80))));
         assert!(parse_bind("192.0.2.1:x").is_err() && parse_bind("example.net").is_err());
+    }
+
+    #[test]
+    fn the_families_of_a_name_take_turns() {
+        let addresses = |texts: &[&str]| {
+            texts.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), 1)).collect::<Vec<_>>()
+        };
+        for (found, tried) in [
+            (
+                &["::1", "::2", "192.0.2.1", "::1", "192.0.2.2"][..],
+                &["::1", "192.0.2.1", "::2", "192.0.2.2"][..],
+            ),
+            (&["192.0.2.1", "192.0.2.2", "::1"], &["192.0.2.1", "::1", "192.0.2.2"]),
+            (&["192.0.2.1"], &["192.0.2.1"]),
+            (&[], &[]),
+        ] {
+            assert_eq!(by_turns(addresses(found).into_iter()), addresses(tried));
+        }
     }
 
     #[test]

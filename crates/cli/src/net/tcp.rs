@@ -349,14 +349,15 @@ async fn read_more(reader: &mut (impl AsyncRead + Unpin), packets: &mut Packets)
     }
 }
 
-/// Connects to a server over TCP, and relays for an endpoint that sends to the returned address. When the TCP
-/// connection ends, reconnects over one of the interfaces.
+/// Connects to a server over TCP, at one of its addresses, and relays for an endpoint that sends to the
+/// returned address. When the TCP connection ends, reconnects over one of the interfaces.
 ///
 /// # Errors
 ///
 /// No server answers over TCP.
-pub(crate) async fn relay(server: SocketAddr, devices: Devices, ending: Ending) -> io::Result<SocketAddr> {
+pub(crate) async fn relay(server: &[SocketAddr], devices: Devices, ending: Ending) -> io::Result<SocketAddr> {
     let connected = connect(server, &devices).await?;
+    let server = server.to_vec();
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let at = socket.local_addr()?;
     tokio::spawn(async move {
@@ -377,7 +378,7 @@ pub(crate) async fn relay(server: SocketAddr, devices: Devices, ending: Ending) 
                 let begin = Instant::now();
                 let lost = async {
                     match device {
-                        Some(device) => devices.lost(&device, server).await,
+                        Some((device, at)) => devices.lost(&device, at).await,
                         None => std::future::pending().await,
                     }
                 };
@@ -408,31 +409,35 @@ pub(crate) async fn relay(server: SocketAddr, devices: Devices, ending: Ending) 
                 }
                 () = ending.wait() => return,
             }
-            connected = connect(server, &devices).await.ok();
+            connected = connect(&server, &devices).await.ok();
         }
     });
     Ok(at)
 }
 
-/// A TCP connection to the server, and the interface that its socket is bound to.
-type Connected = (TcpStream, Option<String>);
+/// A TCP connection to the server, and the interface that its socket is bound to, with the server's address.
+type Connected = (TcpStream, Option<(String, SocketAddr)>);
 
-/// Connects over the host's routes, or over the first interface that reaches the server.
-async fn connect(server: SocketAddr, devices: &Devices) -> io::Result<Connected> {
-    let (mut stream, device) = match devices.is_any() {
-        true => (timeout(CONNECT, TcpStream::connect(server)).await??, None),
-        false => {
-            let mut attempts = JoinSet::new();
-            for (device, place) in devices.usable(server).into_iter().zip(0..) {
-                attempts.spawn(async move {
-                    tokio::time::sleep(STAGGER * place).await;
-                    let stream = timeout(CONNECT, connect_by(server, &device)).await??;
-                    Ok((stream, Some(device)))
-                });
-            }
-            first(attempts).await?
-        }
-    };
+/// Connects over the host's routes, or over the first interface that reaches an address of the server. The
+/// network of the default route may lead nowhere.
+async fn connect(server: &[SocketAddr], devices: &Devices) -> io::Result<Connected> {
+    let routes = server.iter().filter(|_| devices.is_any()).map(|at| (None, *at));
+    let bound = server.iter().flat_map(|at| {
+        let usable = devices.usable(*at).into_iter();
+        usable.map(|device| (Some(device), *at))
+    });
+    let mut attempts = JoinSet::new();
+    for ((device, at), place) in routes.chain(bound).zip(0..) {
+        attempts.spawn(async move {
+            tokio::time::sleep(STAGGER * place).await;
+            let stream = match &device {
+                Some(device) => timeout(CONNECT, connect_by(at, device)).await??,
+                None => timeout(CONNECT, TcpStream::connect(at)).await??,
+            };
+            Ok((stream, device.map(|device| (device, at))))
+        });
+    }
+    let (mut stream, device) = first(attempts).await?;
     stream.write_all(PREFACE).await?;
     Ok((stream, device))
 }

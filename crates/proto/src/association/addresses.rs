@@ -119,6 +119,38 @@ impl Association {
         self.add_address(now, address, true)
     }
 
+    /// Returns whether a request may leave from this local address: RFC 9260 §5.4 forbids it towards
+    /// unconfirmed addresses of the peer.
+    pub(crate) fn may_ask_from(&self, address: &IpAddr) -> bool {
+        self.paths
+            .remotes()
+            .any(|theirs| can_pair(address, &theirs) && self.paths.remote_is_confirmed(&theirs))
+    }
+
+    /// Uses a local address that a NAT translates, and from which no request may leave
+    /// ([`may_ask_from`](Self::may_ask_from)). Its HEARTBEATs prove it to a peer that opens them, and confirm
+    /// an address of the peer. [`add_translated_address`](Self::add_translated_address) then lists it.
+    ///
+    /// # Errors
+    ///
+    /// The association is not protected or not up, or the address is not unicast.
+    pub(crate) fn use_unlisted_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        if !self.may_readdress() || !self.is_enforced() {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //= type=exception
+        //= reason=the first path of a family whose source a NAT translates: an ASCONF with the wildcard must
+        //= reason=leave from there, and RFC 9260 §5.4 allows only HEARTBEATs to the peer's unconfirmed address
+        //# the sender MUST NOT use the new IP address as a source for ANY SCTP packet except on carrying an
+        //# ASCONF Chunk
+        let added = self.paths.add_local(address, SourceUse::Full, now)?;
+        self.readdressing.ours.set_translated(address, true);
+        self.announce_paths(now, &added);
+        self.after_change(now);
+        Ok(())
+    }
+
     /// Sets whether this initial address is behind a NAT, so that the peer knows it by another address. Later
     /// requests then name it like those of [`add_translated_address`](Self::add_translated_address) do.
     ///
@@ -371,7 +403,9 @@ impl Association {
                     self.control.forget(&address);
                 }
                 Effect::RemoveRemote(address) => self.note_departed_remote(address),
-                Effect::AddRemote(_) | Effect::SetPrimary(_) => {}
+                // This end may have an address that reaches no other.
+                Effect::AddRemote(_) => self.reconsider(),
+                Effect::SetPrimary(_) => {}
             }
             self.keys_version += 1;
             self.announce_paths(now, &applied.added);

@@ -37,6 +37,11 @@ impl Association {
         self.paths.locals().map(|(local, _)| local).collect()
     }
 
+    /// Returns the peer's addresses, those of a family in which this end has none included.
+    pub(crate) fn remotes(&self) -> Vec<IpAddr> {
+        self.paths.remotes().collect()
+    }
+
     /// Returns whether this end sends on several paths at once, if it has them.
     pub(crate) fn uses_several_paths(&self) -> bool {
         self.config.paths != PathUse::One

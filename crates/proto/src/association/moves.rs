@@ -48,6 +48,8 @@ pub(crate) struct Moves {
     pub(crate) moving: Option<(Option<IpAddr>, IpAddr)>,
     /// Addresses to add in requests that were not answered yet, or were refused.
     added: Vec<Asked>,
+    /// Addresses in use that no request could add yet.
+    pub(crate) unlisted: Vec<IpAddr>,
     /// Addresses to delete in such requests.
     pub(crate) deleted: Vec<IpAddr>,
     /// The address in a request to delete all others.

@@ -77,7 +77,10 @@ impl Association {
 
     fn report_primary(&mut self, now: Time, from: PathId, to: PathId, cause: PrimaryCause) {
         self.handover.reported = Some(to);
-        self.events.push(Event::PrimaryChanged { path: to, cause });
+        // The paths on which no INIT was answered go with the INIT ACK: nothing has moved.
+        if !self.is_setting_up() {
+            self.events.push(Event::PrimaryChanged { path: to, cause });
+        }
         self.tracer.push(now, TraceKind::Primary { from, to, cause });
     }
 

@@ -45,6 +45,7 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     }
     let paths: Vec<PathStats> = association.paths().collect();
     add_new(association, moves, links, (&paths, now));
+    list_heard(association, moves, &paths, now);
     if let Some((path, cause)) = better(association, links, moves, &paths, now)
         && association.choose_primary(now, path.id, cause).is_ok()
     {
@@ -61,10 +62,11 @@ pub(crate) fn name_others(association: &mut Association, host: &HostAddrs, now: 
     if association.state() != AssociationState::Established || association.keeps_addresses() {
         return;
     }
+    let peer = association.remotes();
     for &ip in &host.unnamed {
-        let paths: Vec<PathStats> = association.paths().collect();
-        let new = !paths.iter().any(|path| path.at.local == ip) && remotes(&paths, ip).next().is_some();
-        if new && association.may_name(ip) {
+        // The peer may get a network of a family in which it has no address now.
+        let meets = peer.iter().any(|theirs| theirs.is_loopback() == ip.is_loopback());
+        if meets && !association.locals().contains(&ip) && association.may_name(ip) {
             // A peer without RFC 5061 uses the first addresses.
             let _ = association.add_local_address(now, ip);
         }
@@ -78,8 +80,9 @@ fn begin(association: &mut Association, moves: &mut Moves, links: &Links) {
     if let Some(first) = moves.peer_primary {
         moves.note_offered(first, links.used_since(first));
     }
+    let peer = association.remotes();
     for path in &paths {
-        let translated = links.translation().of(path.at.local, remotes(&paths, path.at.local));
+        let translated = links.translation().of(path.at.local, remotes(&peer, path.at.local));
         let there = association.set_translated(path.at.local, translated);
         debug_assert_eq!(there, Ok(()), "a path's address is there");
     }
@@ -111,16 +114,23 @@ fn add_new(
     // No path works: one request has everything the peer needs to know.
     let mut lost = paths.iter().all(|path| links.is_doomed(path.at.local));
     let probe = links.probe(association.policy_measures());
+    let peer = association.remotes();
     for ip in new {
-        let reachable = remotes(paths, ip).next().is_some();
+        let reachable = remotes(&peer, ip).next().is_some();
         if !reachable || !moves.may_add(now, ip, links.used_since(ip)) {
             continue;
         }
         let at_once = lost || probe.is_zero() && is_better(links, moves, paths, ip);
-        let translated = links.translation().of(ip, remotes(paths, ip));
+        let translated = links.translation().of(ip, remotes(&peer, ip));
         let named = association.may_name(ip);
         if !translated && !named && !lost {
             // In clear, an address of another scope than the peer's is no one's business.
+            continue;
+        }
+        if translated && !association.may_ask_from(&ip) {
+            if association.use_unlisted_address(now, ip).is_ok() {
+                moves.unlisted.push(ip);
+            }
             continue;
         }
         let added = if translated || !named {
@@ -136,6 +146,20 @@ fn add_new(
             Err(CallError::PeerLacksAsconf) => moves.fixed = true,
             // Too many requests are pending: the next answer calls this again.
             Err(_) => {}
+        }
+    }
+}
+
+/// Has the peer list the addresses that it knows from HEARTBEATs alone.
+fn list_heard(association: &mut Association, moves: &mut Moves, paths: &[PathStats], now: Time) {
+    let own = association.locals();
+    moves.unlisted.retain(|ip| own.contains(ip));
+    let heard =
+        |ip: &IpAddr| paths.iter().any(|path| path.at.local == *ip && path.state == PathState::Active);
+    for ip in moves.unlisted.clone().into_iter().filter(heard) {
+        if association.add_translated_address(now, ip).is_ok() {
+            moves.unlisted.retain(|unlisted| *unlisted != ip);
+            moves.note_added(ip);
         }
     }
 }
@@ -209,9 +233,9 @@ fn move_to(
     Ok(())
 }
 
-/// Returns the peer's addresses that a local address can reach.
-fn remotes(paths: &[PathStats], local: IpAddr) -> impl Iterator<Item = IpAddr> {
-    paths.iter().map(|path| path.at.remote).filter(move |remote| can_pair(&local, remote))
+/// Returns those of the peer's addresses that a local address can reach.
+fn remotes(peer: &[IpAddr], local: IpAddr) -> impl Iterator<Item = IpAddr> {
+    peer.iter().copied().filter(move |remote| can_pair(&local, remote))
 }
 
 /// Returns the association's addresses that are down for good and not being deleted.

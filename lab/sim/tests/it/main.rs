@@ -13,6 +13,7 @@ mod determinism;
 mod ecn;
 mod events;
 mod failover;
+mod families;
 mod follows;
 mod handover_cells;
 mod keys;

@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         let net = args.net.tuned(outage::survive).without_interfaces(PREFIX);
         let mut connected = connect(args, &net, open, None).await?;
         set_up(args, &device, &connected)?;
-        args.peer.keep_address();
+        args.peer.keep_addresses();
         if args.routes.is_empty() {
             for family in bypassing(&connected.addresses, routes::default_routes()) {
                 eprintln!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::nat::{self, Translated};
 use super::net::{self, Host, Net, SERVER};
 use super::{contents, finish_well, folder, serve, spawn, wait_until_it_arrives};
-use crate::process::{Server, wait_for};
+use crate::process::{self, Server, wait_for};
 
 /// Makes a card with an address and a carrier, behind which nobody answers. Its name and its address precede
 /// the others: associations began there, and nowhere else.
@@ -35,12 +35,22 @@ impl Transfer {
     }
 
     /// As [`begin`](Self::begin), with further options of the sender.
-    fn begin_with([mobile, server]: [&Host; 2], to: &str, folder: &Path, options: &[&str]) -> Self {
+    fn begin_with(hosts: [&Host; 2], to: &str, folder: &Path, options: &[&str]) -> Self {
+        Self::begin_at(hosts, (&["--bind", to], to), folder, options)
+    }
+
+    /// As [`begin_with`](Self::begin_with), with the receiver's addresses.
+    fn begin_at(
+        [mobile, server]: [&Host; 2],
+        (bind, to): (&[&str], &str),
+        folder: &Path,
+        options: &[&str],
+    ) -> Self {
         let (file, out) = (folder.join("file"), folder.join("out"));
         let bytes = contents(40_000_000);
         fs::write(&file, &bytes).expect("written");
-        let receiver = ["recv", "--once", "--bind", to, "--out", out.to_str().expect("UTF-8")];
-        let receiver = serve(server, &receiver);
+        let receiver = ["recv", "--once", "--out", out.to_str().expect("UTF-8")];
+        let receiver = serve(server, &[&receiver, bind].concat());
         let sender = ["send", file.to_str().expect("UTF-8"), to, "--retry", "0", "--timeout", "600"];
         let sender = spawn(mobile, &[&sender, options].concat());
         wait_until_it_arrives(&out);
@@ -155,4 +165,60 @@ fn a_server_learns_which_network_of_a_client_is_a_backup() {
         backups().is_some_and(|paths| is(&paths, "10.2.0.2:", true) && is(&paths, "10.1.0.2:", false))
     });
     transfer.end();
+}
+
+/// Each network has one family, as many mobile networks do. The server is bound to no address by name: it
+/// tells the others under protection.
+#[test]
+fn a_transfer_moves_between_ipv4_and_ipv6() {
+    if net::missing().is_some() {
+        return;
+    }
+    let v6 = "fd09::1";
+    for (first, second, to) in [("wlan0", "cell0", SERVER), ("cell0", "wlan0", v6)] {
+        let (net, folder) = (Net::new(), folder(&format!("moves-families-{first}")));
+        net.mobile.run("ip address flush dev cell0");
+        net.mobile.run("ip -6 address add fd02::2/64 dev cell0 nodad");
+        net.server.run("ip -6 address add fd02::1/64 dev cell0 nodad");
+        net.server.run(&format!("ip -6 address add {v6}/128 dev lo nodad"));
+        net.mobile.run(&format!("ip -6 route add {v6} via fd02::1 dev cell0"));
+        net.carrier(first, true);
+        net::wait_for_carrier(&net.mobile, first);
+        let mut transfer = Transfer::begin_at([&net.mobile, &net.server], (&[], to), &folder, &[]);
+        net.carrier(second, true);
+        net::wait_for_carrier(&net.mobile, second);
+        std::thread::sleep(Duration::from_millis(500));
+        transfer.goes_on();
+        net.carrier(first, false);
+        transfer.end();
+    }
+}
+
+/// A name's first address leads nowhere, as that of a host without IPv6 behind a provider with IPv6.
+#[test]
+fn a_name_with_a_dead_address_connects_at_another() {
+    if net::missing().is_some() {
+        return;
+    }
+    let (net, folder) = (Net::new(), folder("moves-name"));
+    net.mobile.run("ip -6 address add fd01::2/64 dev wlan0 nodad");
+    net.mobile.run("ip -6 route add fd09::/16 via fd01::1 dev wlan0");
+    net.carrier("wlan0", true);
+    net::wait_for_carrier(&net.mobile, "wlan0");
+    let (file, out, hosts) = (folder.join("file"), folder.join("out"), folder.join("hosts"));
+    fs::write(&file, "contents").expect("written");
+    fs::write(&hosts, format!("fd09::9 server.test\n{SERVER} server.test\n")).expect("written");
+    let receiver = ["recv", "--once", "--bind", SERVER, "--out", out.to_str().expect("UTF-8")];
+    let receiver = serve(&net.server, &receiver);
+    let [file, hosts] = [&file, &hosts].map(|path| path.to_str().expect("UTF-8"));
+    let renamed = ["unshare", "--mount", "sh", "-c", "mount --bind \"$0\" /etc/hosts && exec \"$@\"", hosts];
+    let mobile = net.mobile.id().to_string();
+    let before = [&["nsenter", "--net", "--target", &mobile][..], &renamed].concat();
+    // Its own limit of 15 s is the check.
+    finish_well(
+        process::by(&before, &process::msctp(&["send", file, "server.test"])).spawn().expect("it runs"),
+    );
+    let (code, _, errors) = receiver.output();
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(fs::read(out.join("file")).expect("it arrived"), b"contents");
 }
