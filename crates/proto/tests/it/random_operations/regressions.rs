@@ -1560,13 +1560,8 @@ fn the_next_chunk_is_taken_beside_two_buffers_behind_a_gap() {
         },
         ..PLAIN
     };
-    let quality = |jitter_ms, loss, duplicate, corrupt| Quality {
-        delay_ms: 20,
-        jitter_ms,
-        loss,
-        duplicate,
-        corrupt,
-    };
+    let quality =
+        |jitter_ms, loss, duplicate, corrupt| Quality { delay_ms: 20, jitter_ms, loss, duplicate, corrupt };
     check(
         setup,
         &[

@@ -322,8 +322,8 @@ impl Watch {
         // - 2 without a gap: a message that cannot be read before it is complete may take a second buffer
         //   (`Config::receive_buffer`). It is then delivered in parts (RFC 9260 §11.1.7).
         // - 4 with a gap: chunks below the largest TSN received are accepted up to 2 (§6.2), and acknowledged
-        //   ones are not dropped. The next TSN is accepted beside them, because nothing can be read before it:
-        //   it belongs to a message that may take 2 as well.
+        //   ones are not dropped. The next TSN is accepted beside them, because nothing can be read before
+        //   it: it belongs to a message that may take 2 as well.
         // - 4 more under protection: they wait for the readers of streams with limits.
         // A closed gap frees nothing: its bound holds until the rest is read.
         let held = flow.acked_bytes.saturating_sub(read);
