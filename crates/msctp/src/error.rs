@@ -69,7 +69,7 @@ pub enum ConnectError {
     NoRemoteAddress,
     /// The peer did not answer, or the set-up took longer than
     /// [`EndpointOptions::connect_timeout`](crate::EndpointOptions::connect_timeout).
-    #[error("the peer does not answer")]
+    #[error("the peer does not answer: it is not there, or the set-up is dropped or changed on the way")]
     Timeout,
     /// The peer answered the set-up with an ABORT.
     #[error("the peer refused the association: {0}")]
@@ -78,8 +78,8 @@ pub enum ConnectError {
     /// requires.
     #[error("the ends cannot agree on encryption: {0}")]
     NoCommonProtection(ProtectionMismatch),
-    /// The peer has another pre-shared key, or the set-up was changed on the way.
-    #[error("the peer has another pre-shared key, or the set-up was changed on the way")]
+    /// The pre-shared keys of both ends differ, or the set-up was changed on the way.
+    #[error("the pre-shared keys of both ends differ, or the set-up was changed on the way")]
     KeysDiffer,
     /// The first keys of both ends differ: INIT, INIT ACK or the messages that agree on keys were changed on
     /// the way.
@@ -114,14 +114,14 @@ pub enum ProtectionMismatch {
     /// The peer requires protection, and this end offers none.
     #[error("the peer requires it, and this end offers none")]
     PeerRequires,
-    /// The peer offers none.
-    #[error("this end requires it, and the peer offers none")]
+    /// The peer offers none, or somebody on the way removed the offer of an end: it is in clear.
+    #[error("this end requires it, and the peer offers none, or an offer was removed on the way")]
     PeerLacks,
     /// One end has a pre-shared key, and the other has keys of TLS or another kind. An earlier version of
     /// msctp refuses this one in the same way.
     #[error(
         "the peer has keys of another kind: a pre-shared key against TLS, the other way round, or those of an \
-         earlier version of msctp"
+         earlier version of msctp; or an offer was changed on the way"
     )]
     OtherMethod,
     /// The peer has an earlier version of msctp, whose keys depend only on a part of the set-up.
@@ -285,7 +285,10 @@ impl From<AssociationError> for io::Error {
     fn from(error: AssociationError) -> Self {
         let kind = match &error {
             AssociationError::Lost(
-                LossReason::SetupTimeout | LossReason::PeerUnreachable | LossReason::IdleTimeout { .. },
+                LossReason::SetupTimeout
+                | LossReason::PeerUnreachable
+                | LossReason::DataUnacknowledged { .. }
+                | LossReason::IdleTimeout { .. },
             ) => io::ErrorKind::TimedOut,
             AssociationError::Lost(LossReason::PortUnreachable { .. } | LossReason::NoListener) => {
                 io::ErrorKind::ConnectionRefused
@@ -454,10 +457,16 @@ fn unicast(not: IpAddr) -> String {
 /// Describes a loss in words.
 fn words(reason: &LossReason) -> String {
     match reason {
-        LossReason::SetupTimeout => "the peer did not answer the set-up".to_owned(),
+        LossReason::SetupTimeout => {
+            "the peer did not answer the set-up, or it was dropped or changed on the way".to_owned()
+        }
         LossReason::PeerUnreachable => {
             "the peer is unreachable: nothing was acknowledged for too long".to_owned()
         }
+        LossReason::DataUnacknowledged { after } => format!(
+            "the peer acknowledged no data for {after}, although it answers: a network on the way may drop \
+             larger packets"
+        ),
         LossReason::NoListener => NO_LISTENER.to_owned(),
         LossReason::IdleTimeout { after } => {
             format!("nothing was received from the peer for {after} (idle timeout)")
@@ -469,7 +478,7 @@ fn words(reason: &LossReason) -> String {
             "the peer no longer has the association: it restarted, or its idle timeout passed".to_owned()
         }
         LossReason::KeysDiffer => {
-            "the peer has another pre-shared key, or the set-up was changed on the way".to_owned()
+            "the pre-shared keys of both ends differ, or the set-up was changed on the way".to_owned()
         }
         LossReason::SetUpChanged => {
             "the set-up was changed on the way: the first keys of both ends differ".to_owned()

@@ -64,14 +64,15 @@ pub enum Rejection {
     /// TLS gave no keys: this end refused the peer's key or code, or the handshake failed.
     #[error(transparent)]
     Security(#[from] Error),
-    /// The peer has another pre-shared key, or the set-up was changed on the way.
-    #[error("the peer has another pre-shared key, or the set-up was changed on the way")]
+    /// The pre-shared keys of both ends differ, or the set-up was changed on the way.
+    #[error("the pre-shared keys of both ends differ, or the set-up was changed on the way")]
     KeysDiffer,
     /// The first keys of both ends differ: the set-up was changed on the way.
     #[error("the set-up was changed on the way: the first keys of both ends differ")]
     SetUpChanged,
-    /// One end requires protection that the other does not offer. The address may be forged.
-    #[error("the ends cannot agree on encryption: the peer offers {0}")]
+    /// One end requires protection that the other does not offer. The address may be forged, and the offer
+    /// changed on the way: it is in clear.
+    #[error("the ends cannot agree on encryption: the peer offers {0}, unless that was changed on the way")]
     NoCommonProtection(PeerProtection),
     /// Too many peers had not proved their keys, most of them at this source.
     #[error("too many set-ups at a time")]

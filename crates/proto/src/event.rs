@@ -128,6 +128,13 @@ pub enum LossReason {
     SetupTimeout,
     /// The association's error counter exceeded `assoc_max_retrans` (RFC 9260 §8.1).
     PeerUnreachable,
+    /// The peer acknowledged no user data, although it may have answered HEARTBEATs: the network deletes
+    /// larger packets, or the peer acknowledges nothing (RFC 9260 §8.1). T3-rtx expired more than
+    /// `assoc_max_retrans` times in that many `rto_max`. A peer without room for data is not such a one.
+    DataUnacknowledged {
+        /// Time since T3-rtx expired first.
+        after: Span,
+    },
     /// The shutdown was not answered in time (RFC 9260 §9.2, T5).
     ShutdownTimeout,
     /// The peer sent ABORT.

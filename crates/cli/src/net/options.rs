@@ -566,12 +566,13 @@ async fn connect_once(
             // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Unreachable(Failure::Run(format!("{error}; {SERVERS}"))),
             ConnectError::NoCommonProtection(mismatch) => Unconnected::Failed(Failure::Run(format!(
-                "{address}: the ends cannot agree on encryption: {}; want the same of --psk, --code, --insecure or \
-                 none of them at both ends",
+                "{address}: the ends cannot agree on encryption: {}, or an offer was changed on the way; want the same \
+                 of --psk, --code or none of them at both ends",
                 net.security.describe_both(mismatch)
             ))),
             ConnectError::KeysDiffer => Unconnected::Failed(Failure::Run(format!(
-                "{address}: the --psk file there differs; want the same content at both ends"
+                "{address}: the keys of --psk differ at both ends, or the set-up was changed on the way; want files \
+                 of the same content"
             ))),
             error @ ConnectError::Refused(_) if net.security.is_code_used() => {
                 let why = "the first association used the code of --code; if the server has a new code, \

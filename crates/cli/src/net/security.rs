@@ -148,10 +148,12 @@ impl SecurityArgs {
     /// Returns a hint about keys for errors about a server that does not answer.
     pub(crate) const fn key_remedy(&self) -> &'static str {
         match (&self.psk, &self.key, self.insecure) {
-            (Some(_), ..) => "if a server runs there, its --psk has another key; ",
+            (Some(_), ..) => {
+                "if a server runs there, the keys of --psk differ or the set-up is changed on the way; "
+            }
             (_, Some(_), _) => "if a server runs there, its --key has another key; ",
             (_, _, true) => "if a server runs there, it may want --key; ",
-            _ => "",
+            _ => "if a server runs there, the set-up is dropped or changed on the way; ",
         }
     }
 

@@ -209,10 +209,9 @@ fn clear_and_encrypted_ends_refuse_each_other() {
                 && rejected.contains("; this end "),
             "{rejected}"
         );
-        assert!(
-            stderr(&refused)
-                .contains("want the same of --psk, --code, --insecure or none of them at both ends")
-        );
+        assert!(stderr(&refused).contains(
+            "or an offer was changed on the way; want the same of --psk, --code or none of them at both ends"
+        ));
     }
     let mut server = user.serve(&["serve", "--keep", "--insecure"]);
     assert_eq!(line(&mut server), "--insecure: nothing is encrypted");

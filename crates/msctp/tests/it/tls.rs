@@ -681,7 +681,7 @@ fn another_pre_shared_key_is_reported_at_both_ends() {
         assert_eq!(rejected.error, Rejection::KeysDiffer);
         assert_eq!(
             rejected.error.to_string(),
-            "the peer has another pre-shared key, or the set-up was changed on the way"
+            "the pre-shared keys of both ends differ, or the set-up was changed on the way"
         );
         assert!(timeout(Duration::from_millis(100), server.accept(PORT)).await.is_err());
         let (_client, _association) = connect_to(peer, psk(7)).await.unwrap();

@@ -25,7 +25,12 @@ impl Association {
 
     /// Handles limits of the peer.
     pub(super) fn on_stream_credit(&mut self, credit: &StreamCredit<'_>) {
-        self.paths.clear_assoc_error_count();
+        if self.outbound.outstanding_chunks() > 0 {
+            self.paths.clear_assoc_error_count();
+        } else {
+            // What the application wants to send waits for this, and nothing else is to be acknowledged.
+            self.paths.on_data_acknowledged();
+        }
         let writable = self.outbound.on_credit(credit);
         self.report_writable(writable);
     }
@@ -57,6 +62,7 @@ impl Association {
             // Like an unanswered zero window probe (RFC 9260 §6.1 A): nothing else may notice that the peer
             // is gone.
             self.paths.count_assoc_error();
+            self.paths.count_data_timeout(now);
         }
         let question = self.outbound.take_question(now, self.config.rto_max, &self.paths);
         let Some((path, streams)) = question else { return };

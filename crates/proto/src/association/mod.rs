@@ -420,6 +420,10 @@ impl Association {
                 //# SHALL stop transmitting any more data to it (and thus the association enters the CLOSED
                 //# state).
                 PathEvent::PeerUnreachable => self.close(now, Some(LossReason::PeerUnreachable)),
+                // The peer answers: the ABORT spares it its own timeouts.
+                PathEvent::DataUnacknowledged { after } => {
+                    self.abort_with(now, &[], LossReason::DataUnacknowledged { after });
+                }
             }
         }
         // A new primary may be one that cannot carry data.

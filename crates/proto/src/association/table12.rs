@@ -141,6 +141,7 @@ impl Association {
             Action::Duplicate => {
                 if jar.staleness(now, cookie).is_none() && !self.excludes_replayed_cookies() {
                     self.paths.clear_assoc_error_count();
+                    self.paths.on_data_refused();
                 }
             }
         }

@@ -48,6 +48,9 @@ pub struct Config {
     /// The paths that carry new data: one, or several at once.
     pub paths: PathUse,
     /// Association.Max.Retrans. Default: 10 (RFC 9260 §8.1).
+    ///
+    /// If more timers of user data than this expire in as many [`rto_max`](Self::rto_max), answers to
+    /// HEARTBEATs do not save the association ([`LossReason::DataUnacknowledged`](crate::LossReason)).
     pub assoc_max_retrans: u32,
     /// Time without a packet from the peer after which the association is lost
     /// ([`LossReason::IdleTimeout`](crate::LossReason)), at least 100 ms.

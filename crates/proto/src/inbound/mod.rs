@@ -53,7 +53,8 @@ const MAX_DUPLICATES: usize = 32;
 /// Overhead of a full packet in bytes: IPv6 header, SCTP common header and DATA chunk header.
 const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
 
-/// Number of receive buffers that may be held while there is a gap, before a message is delivered in parts.
+/// Number of receive buffers that may be held while there is a gap, before a message is delivered in parts:
+/// [`STRETCH`] of chunks behind the gap, and as many of a message before it as without a gap.
 const GAP_LIMIT: u64 = 2 * STRETCH;
 
 /// Result of receiving a DATA chunk.
@@ -253,7 +254,7 @@ impl Inbound {
 
     /// Returns whether a chunk may be kept. With the window closed, only chunks below the largest received
     /// TSN may (RFC 9260 §6.2). Acknowledged data is never dropped to make room: up to twice the buffer is
-    /// held instead.
+    /// held instead, and with the chunks that are next up to [`GAP_LIMIT`].
     #[inline(always)]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // A stream's memory is never freed: no stream begins while the endpoint is short of memory.

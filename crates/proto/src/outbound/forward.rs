@@ -151,7 +151,7 @@ impl Outbound {
     /// Abandoned chunks are acknowledged in no other way (A2).
     fn on_forward_tsn_acked(&mut self, now: Time, paths: &mut Paths) {
         let Some(last) = self.forward.last else { return };
-        paths.clear_assoc_error_count();
+        paths.on_data_acknowledged();
         for id in [last.path, self.forward.t3_rtx_on].into_iter().flatten() {
             if let Some(path) = paths.get_mut(id).filter(|path| path.t3_rtx.is_some()) {
                 // RFC 9260 §6.3.2 R3

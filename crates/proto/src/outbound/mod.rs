@@ -436,7 +436,7 @@ impl Outbound {
     }
 
     /// Returns the number of chunks not cumulatively acknowledged.
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn outstanding_chunks(&self) -> usize {
         self.sent.len()
     }

@@ -360,7 +360,7 @@ impl Outbound {
         //# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that
         //# peer endpoint is acknowledged
         if outcome.bytes_acked > 0 {
-            paths.clear_assoc_error_count();
+            paths.on_data_acknowledged();
         }
         if !self.reneged_without_path.is_empty() {
             self.retransmit_without_path(paths);

@@ -112,9 +112,12 @@ impl Outbound {
         let Some(path) = paths.get_mut(id) else { return };
         let rto = path.on_t3_rtx_expired(now, last, !sack_received);
         path.unanswered_timeouts += u32::from(!answered);
-        if !answered {
+        if answered {
+            paths.on_data_refused();
+        } else {
             // §8.1, §8.2
             paths.on_t3_timeout(id, evidence);
+            paths.count_data_timeout(now);
         }
         self.emit(TraceKind::T3Timeout { path: id, rto });
         let target = if answered { id } else { self.target_after_timeout(id, paths) };

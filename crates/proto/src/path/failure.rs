@@ -55,7 +55,44 @@ impl Doubt {
     }
 }
 
+/// Consecutive timeouts of user data.
+#[derive(Debug, Default)]
+pub(super) struct DataTimeouts {
+    count: u32,
+    /// Time of the first.
+    since: Time,
+}
+
 impl Paths {
+    /// Counts a timeout of user data, or of a question for credit. Reports
+    /// [`PathEvent::DataUnacknowledged`] after more than Association.Max.Retrans in as many RTO.Max.
+    ///
+    /// An association whose DATA is lost while its HEARTBEATs are answered would never end: somebody on the
+    /// way deletes larger packets, or the peer acknowledges nothing. The time gives a path that is revived
+    /// again and again, with a short RTO, as much patience as one that backs off.
+    ///
+    /// RFC 9260 §8.1: "The receiver of the HEARTBEAT ACK chunk MAY choose not to clear the counter if there
+    /// is outstanding data on the association."
+    pub(crate) fn count_data_timeout(&mut self, now: Time) {
+        let limit = self.config.assoc_max_retrans;
+        let patience = self.config.rto.max * u64::from(limit);
+        let timeouts = &mut self.data_timeouts;
+        if timeouts.count == 0 {
+            timeouts.since = now;
+        }
+        timeouts.count = timeouts.count.saturating_add(1);
+        let after = now.since(timeouts.since);
+        if timeouts.count > limit && after >= patience {
+            self.emit(PathEvent::DataUnacknowledged { after });
+        }
+    }
+
+    /// Clears the count of timeouts of user data: the peer received some and has no room for it, or lacks the
+    /// COOKIE ACK and may not answer it yet (RFC 9260 §5.1 C).
+    pub(crate) fn on_data_refused(&mut self) {
+        self.data_timeouts.count = 0;
+    }
+
     /// Counts an unanswered request on the path and backs off its RTO (T4-rto, RFC 5061 §5.1 B1, B2;
     /// RFC 6525 §5.1.1).
     ///
@@ -131,11 +168,18 @@ impl Paths {
         enough || !self.list.iter().any(|other| other.id != id && other.is_usable())
     }
 
-    /// Clears the association's counter after an acknowledgement of data on any path (RFC 9260 §8.1).
+    /// Clears the association's counters after an acknowledgement of data on any path (RFC 9260 §8.1).
     ///
     /// [`on_acknowledged`](Self::on_acknowledged) credits a path. For data sent on several paths, RFC 9260
     /// §8.2 allows crediting none, and RFC 7829 §3.2 requires it. A chunk retransmitted on another path must
     /// not keep alive the path that lost it.
+    #[inline]
+    pub(crate) fn on_data_acknowledged(&mut self) {
+        self.assoc_error_count = 0;
+        self.data_timeouts.count = 0;
+    }
+
+    /// Clears the association's error counter after an answer that acknowledges no data.
     #[inline]
     pub(crate) fn clear_assoc_error_count(&mut self) {
         self.assoc_error_count = 0;
@@ -373,7 +417,7 @@ mod tests {
         // RFC 7829 §3.2, RFC 9260 §8.1
         let mut paths = quick(2, 1);
         paths.on_timeout(P0);
-        paths.clear_assoc_error_count();
+        paths.on_data_acknowledged();
         assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (1, 0));
         assert_eq!(paths.get(P0).unwrap().state(), PathState::PotentiallyFailed);
         paths.on_acknowledged(P0);

@@ -170,6 +170,11 @@ pub(crate) enum PathEvent {
     ///
     /// Reported once.
     PeerUnreachable,
+    /// The peer acknowledged no user data for this long, whatever else it answered (RFC 9260 §8.1).
+    DataUnacknowledged {
+        /// Time since the first expiration of a timer.
+        after: Span,
+    },
 }
 
 /// One (local, remote) address pair and its state.

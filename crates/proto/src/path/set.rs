@@ -7,6 +7,7 @@ use std::sync::Arc;
 use msctp_units::Time;
 use smallvec::SmallVec;
 
+use super::failure::DataTimeouts;
 use super::heartbeat::Schedule;
 use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
 use super::{HostAddrs, Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
@@ -89,6 +90,8 @@ pub(crate) struct Paths {
     pub(super) heard_on: Option<PathId>,
     /// Consecutive errors of the association (RFC 9260 §8.1).
     pub(super) assoc_error_count: u32,
+    /// Consecutive timeouts of user data, which answers to HEARTBEATs do not clear.
+    pub(super) data_timeouts: DataTimeouts,
     pub(super) schedule: Schedule,
     /// True if PMTU discovery has not started, because unsent data never exceeded one packet.
     pub(super) pmtu_discovery_pending: bool,
@@ -122,6 +125,7 @@ impl Paths {
             joined: 0,
             heard_on: None,
             assoc_error_count: 0,
+            data_timeouts: DataTimeouts::default(),
             schedule: Schedule::default(),
             rng: RngState::new(seed),
             events: VecDeque::new(),
@@ -571,7 +575,7 @@ impl Paths {
         self.remotes.iter_mut().for_each(|remote| remote.confirmed = false);
         self.wanted_primary = None;
         (self.former, self.heard_on) = (None, None);
-        self.assoc_error_count = 0;
+        self.on_data_acknowledged();
         if confirmed.is_some() {
             self.primary = confirmed;
         }

@@ -15,6 +15,8 @@ pub(crate) mod changed_setup;
 mod clocks;
 mod cookies;
 mod dead_networks;
+mod delays;
+mod deleted_data;
 mod ecn;
 mod events;
 mod flood;

@@ -224,3 +224,28 @@ fn an_unsigned_packet_with_the_right_tag_does_not_prove_where_the_peer_is() {
     assert_eq!(outcome(keyed()), [false, true]);
     assert_eq!(outcome(AuthConfig::default()), [true, true], "without keys the tag is the proof");
 }
+
+/// RFC 4895 has no protection against replays (§9): an old packet is a sign of life. It answers nothing, so
+/// that HEARTBEATs without an answer end the association (RFC 9260 §8.1).
+#[test]
+fn known_limit_replays_put_off_the_idle_timeout_with_shared_keys() {
+    for config in configs() {
+        let config = Config { idle_timeout: Some(Span::from_secs(20)), ..config };
+        let mut pair = up(&config);
+        pair.transfer(Side::B, 5, 100, Span::from_secs(5));
+        let old = pair.sent_since(Side::B, 0).pop().expect("a packet of B");
+        pair.drop_if(|_| true);
+        let began = pair.now;
+        while !pair.a.saw(|event| matches!(event, Event::Lost(_))) {
+            pair.inject(Side::A, Pair::at(Side::A), &old.bytes);
+            pair.run_for(Span::from_secs(5));
+            assert!(pair.now.since(began) < Span::from_secs(3600), "it ends");
+        }
+        assert!(
+            pair.a.saw(|event| *event == Event::Lost(LossReason::PeerUnreachable)),
+            "{:?}",
+            pair.a.events
+        );
+        assert!(pair.now.since(began) > Span::from_secs(40));
+    }
+}

@@ -1530,3 +1530,50 @@ fn a_cookie_echo_that_arrives_after_the_end_makes_an_association_that_ends() {
         ],
     );
 }
+
+/// Chunks of a message longer than the buffer arrive on both sides of gaps: up to four buffers are held.
+#[test]
+fn the_next_chunk_is_taken_beside_two_buffers_behind_a_gap() {
+    let setup = Setup {
+        seed: 73010370,
+        mobile_addresses: 0b11,
+        server_addresses: 0b110,
+        mobile: Tuning {
+            controller: 4,
+            policy: 4,
+            rto_max_ms: 10000,
+            hb_interval_ms: 0,
+            max_segments: 16,
+            initial_ssthresh: 3000,
+            rack: true,
+            quick_moves: true,
+            paths: 1,
+            silence_ms: 1,
+            ..Tuning::DEFAULT
+        },
+        server: Tuning {
+            sack_delay_ms: 0,
+            hb_interval_ms: 600000,
+            path_max_retrans: 1,
+            receive_buffer: 20000,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    let quality =
+        |jitter_ms, loss, duplicate, corrupt| Quality { delay_ms: 20, jitter_ms, loss, duplicate, corrupt };
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 2, to_server: quality(0, 100, 0, 0), to_mobile: quality(0, 14, 0, 16) },
+            Path {
+                mobile: 1,
+                server: 2,
+                to_server: quality(100, 36, 40, 10),
+                to_mobile: quality(0, 26, 0, 11),
+            },
+            Send { side: Mobile, stream: 0, len: 50000, count: 1, unordered: false },
+            Run { ms: 73000 },
+        ],
+    );
+}

@@ -90,6 +90,8 @@ struct Flow {
     cum: usize,
     /// Gap blocks of the last SACK: first and last place.
     blocks: Vec<(usize, usize)>,
+    /// True if what is held arrived while there was a gap.
+    held_with_gap: bool,
     /// User bytes of chunks acknowledged in any way.
     acked_bytes: u64,
 }
@@ -316,13 +318,21 @@ impl Watch {
             }
         }
         flow.blocks = blocks;
-        // Chunks that fill a gap, or complete the message that fills the buffer, are accepted up to twice the
-        // buffer; the last packet may exceed it. If nothing can be read before it, one more chunk is
-        // accepted. Under protection, as much may wait for readers of streams with limits.
+        // Bytes held, in buffers; the last packet may exceed the sum.
+        // - 2 without a gap: a message that cannot be read before it is complete may take a second buffer
+        //   (`Config::receive_buffer`). It is then delivered in parts (RFC 9260 §11.1.7).
+        // - 4 with a gap: chunks below the largest TSN received are accepted up to 2 (§6.2), and acknowledged
+        //   ones are not dropped. The next TSN is accepted beside them, because nothing can be read before
+        //   it: it belongs to a message that may take 2 as well.
+        // - 4 more under protection: they wait for the readers of streams with limits.
+        // A closed gap frees nothing: its bound holds until the rest is read.
         let held = flow.acked_bytes.saturating_sub(read);
-        let buffers = if self.is_protected { 6 } else { 2 };
+        let without_gap = 2 * (size + pmtu);
+        flow.held_with_gap = !flow.blocks.is_empty() || flow.held_with_gap && held > without_gap;
+        let most = if flow.held_with_gap { 4 * size + 2 * pmtu } else { without_gap };
+        let for_readers = if self.is_protected { 4 * (size + pmtu) } else { 0 };
         assert!(
-            flow.forwarded || held <= buffers * (size + pmtu),
+            flow.forwarded || held <= most + for_readers,
             "{held} bytes held with a receive buffer of {size}"
         );
     }
