@@ -280,7 +280,7 @@ impl Association {
         } else if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
             self.faults.wrong_tag_packets += 1;
         } else {
-            self.on_abort(now, abort);
+            self.on_abort(now, at, abort);
         }
     }
 

@@ -68,8 +68,10 @@ pub(super) struct SetUp {
     unrecognized: Vec<u8>,
     /// Cookie Preservative of the next INIT after a stale cookie, in ms.
     preservative: Option<u32>,
-    /// Addresses of the peer whose UDP port is closed.
+    /// Addresses of the peer whose UDP port is closed, or from which an ABORT came.
     unreachable: Vec<IpAddr>,
+    /// Why the first of them refused the association.
+    refused: Option<Box<LossReason>>,
     /// True if the peer sent Stale Cookie. All later retransmissions count together: otherwise a peer that
     /// always sends it would prolong the set-up forever.
     was_stale: bool,
@@ -90,6 +92,7 @@ impl Untouched for SetUp {
         unrecognized: Vec::new(),
         preservative: None,
         unreachable: Vec::new(),
+        refused: None,
         was_stale: false,
     };
 }
@@ -242,18 +245,43 @@ impl Association {
         if self.state != State::CookieWait || !quoted.starts_with(&header) || !init {
             return Err(crate::call_error::CallError::NotQuoted);
         }
-        if !self.set_up.unreachable.contains(&remote) {
-            self.set_up.unreachable.push(remote);
-        }
-        if self.paths.remotes().all(|address| self.set_up.unreachable.contains(&address)) {
+        if self.leaves_another(remote) {
+            if !self.attempt_now(now) && self.set_up.t1.is_some() {
+                self.set_up.t1 = Some(now);
+                self.set_up_timeout(now);
+            }
+        } else {
             // RFC 9260 §10 ICMP8: as an ABORT
-            self.close(now, Some(LossReason::PortUnreachable { address: remote }));
-        } else if !self.attempt_now(now) && self.set_up.t1.is_some() {
-            self.set_up.t1 = Some(now);
-            self.set_up_timeout(now);
+            let refused = self.set_up.refused.take().map(|reason| *reason);
+            self.close(now, Some(refused.unwrap_or(LossReason::PortUnreachable { address: remote })));
         }
         self.after_change(now);
         Ok(())
+    }
+
+    /// Excludes an address of the peer from the set-up. Returns whether another is left.
+    fn leaves_another(&mut self, remote: IpAddr) -> bool {
+        if !self.set_up.unreachable.contains(&remote) {
+            self.set_up.unreachable.push(remote);
+        }
+        !self.paths.remotes().all(|address| self.set_up.unreachable.contains(&address))
+    }
+
+    /// Handles an ABORT that answers one of several INITs, whose addresses may be those of several hosts.
+    /// Returns whether the others go on. The first reason is reported if none of them answers, after their
+    /// first retransmission.
+    pub(super) fn races_on_after(&mut self, now: Time, at: PathAddr, reason: &LossReason) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+        //= type=exception
+        //= reason=option `moves`, standard by default: an ABORT ends the attempt at its address, as RFC 8305 has it
+        //# the receiving endpoint MUST remove the association from its record
+        let races = self.state == State::CookieWait && self.config.moves.is_fast();
+        if !races || !self.leaves_another(at.remote) {
+            return false;
+        }
+        self.set_up.refused.get_or_insert_with(|| Box::new(reason.clone()));
+        self.attempt_now(now);
+        true
     }
 
     /// Handles T1 (RFC 9260 §5.1.6, last two paragraphs).
@@ -271,6 +299,12 @@ impl Association {
         //# user.
         if self.set_up.retransmissions > self.config.max_init_retransmits {
             self.close(now, Some(LossReason::SetupTimeout));
+            return;
+        }
+        if self.set_up.retransmissions > 1
+            && let Some(reason) = self.set_up.refused.take()
+        {
+            self.close(now, Some(*reason));
             return;
         }
         // T3-rtx of DATA sent with the COOKIE ECHO expires at the same time and backs off too: once is

@@ -275,7 +275,7 @@ impl Association {
             //# T bit is set in the Chunk Flags.
             Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected => {
                 self.trace_control(now, Direction::In, path, &abort);
-                self.on_abort(now, &abort);
+                self.on_abort(now, at, &abort);
             }
             Some(Ok(Chunk::ShutdownComplete(complete)))
                 if complete.tag_reflected && packet.check_bundling().is_ok() =>

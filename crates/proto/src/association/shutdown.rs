@@ -337,7 +337,7 @@ impl Association {
         }
     }
 
-    pub(super) fn on_abort(&mut self, now: Time, abort: &Abort<'_>) {
+    pub(super) fn on_abort(&mut self, now: Time, at: PathAddr, abort: &Abort<'_>) {
         let mut cause = None;
         let mut said = AbortReason::default();
         for item in abort.causes.iter().flatten() {
@@ -347,6 +347,14 @@ impl Association {
                 said = AbortReason::parse(text);
             }
         }
+        let AbortReason { code, reason } = said;
+        let reason = self.set_up_failure(&reason).unwrap_or(match cause {
+            None if self.state == State::CookieWait => LossReason::NoListener,
+            _ => LossReason::PeerAborted { cause, code, reason },
+        });
+        if self.races_on_after(now, at, &reason) {
+            return;
+        }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# An endpoint MUST NOT respond to any received packet that contains an ABORT chunk
         // RFC 9260 §9.1: "An endpoint MUST NOT respond to any received packet that contains an ABORT chunk"
@@ -354,11 +362,6 @@ impl Association {
         self.output.clear();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# the receiving endpoint MUST remove the association from its record
-        let AbortReason { code, reason } = said;
-        let reason = self.set_up_failure(&reason).unwrap_or(match cause {
-            None if self.state == State::CookieWait => LossReason::NoListener,
-            _ => LossReason::PeerAborted { cause, code, reason },
-        });
         self.close(now, Some(reason));
     }
 }

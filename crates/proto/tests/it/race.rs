@@ -28,6 +28,14 @@ fn is_up(pair: &Pair) -> bool {
         && pair.b.state() == Some(AssociationState::Established)
 }
 
+/// Refuses the INIT, as a host where nobody listens does.
+fn refuse(pair: &mut Pair, at: PathAddr) {
+    let abort = Abort { tag_reflected: false, causes: Causes::EMPTY };
+    let init = &sent(pair, Side::A, chunk::INIT)[0];
+    let tag = u32::from_be_bytes(init.bytes[16..20].try_into().unwrap());
+    pair.inject(Side::A, at, &packet(Side::A, tag, &[&abort]));
+}
+
 /// Returns what was sent with this chunk.
 fn sent(pair: &Pair, from: Side, chunk_type: u8) -> Vec<Flight> {
     let log = pair.log.as_ref().unwrap().iter();
@@ -151,6 +159,46 @@ fn an_error_moves_the_race_on_at_once() {
     assert!(!pair.with(Side::A, |a, now| a.path_unreachable(now, at)), "once");
     assert!(pair.run_until(Span::from_secs(5), |pair| is_up(pair)));
     assert!(pair.now.since(began) <= Span::from_millis(80), "{}", pair.now.since(began));
+}
+
+/// The hosts of a name: some refuse, some are dead, one answers.
+#[test]
+fn an_abort_from_one_address_ends_that_attempt_only() {
+    for config in [Config::mobile(), psk()] {
+        for to in [[b_ip(0), v6(2)], [v6(2), b_ip(0)]] {
+            let refusing = to[0];
+            let mut pair = begin(config.clone(), to.to_vec(), move |flight| {
+                [flight.at.local, flight.at.remote].contains(&refusing)
+            });
+            let local = if refusing.is_ipv4() { a_ip(0) } else { v6(1) };
+            let at = PathAddr { local, remote: refusing };
+            let began = pair.now;
+            refuse(&mut pair, at);
+            assert!(pair.run_until(Span::from_secs(5), |pair| is_up(pair)), "{:?}", pair.a.events);
+            // The other address is tried at once, over at most two networks.
+            assert!(pair.now.since(began) <= Span::from_millis(250 + 80), "{}", pair.now.since(began));
+            pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
+        }
+    }
+}
+
+#[test]
+fn a_refusal_is_reported_when_the_other_addresses_do_not_answer() {
+    let mut pair = begin(Config::mobile(), vec![b_ip(0), v6(2)], |_| true);
+    refuse(&mut pair, PathAddr { local: a_ip(0), remote: b_ip(0) });
+    assert!(!pair.a.saw(|event| matches!(event, Event::Lost(_))), "the other address is asked");
+    pair.run_for(Span::from_secs(4));
+    assert!(pair.a.saw(|event| *event == Event::Lost(LossReason::NoListener)), "{:?}", pair.a.events);
+    // Both refuse: at once.
+    let mut pair = begin(Config::mobile(), vec![b_ip(0), v6(2)], |_| true);
+    refuse(&mut pair, PathAddr { local: a_ip(0), remote: b_ip(0) });
+    pair.run_for(Span::from_millis(10));
+    refuse(&mut pair, PathAddr { local: v6(1), remote: v6(2) });
+    assert!(pair.a.saw(|event| *event == Event::Lost(LossReason::NoListener)), "{:?}", pair.a.events);
+    // RFC 9260 §9.1, where quick moves are not asked for.
+    let mut pair = begin(Config::default(), vec![b_ip(0), v6(2)], |_| true);
+    refuse(&mut pair, PathAddr { local: a_ip(0), remote: b_ip(0) });
+    assert!(pair.a.saw(|event| *event == Event::Lost(LossReason::NoListener)), "{:?}", pair.a.events);
 }
 
 /// Without an answer, INITs go on until Max.Init.Retransmits, over every network.

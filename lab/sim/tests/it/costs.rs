@@ -194,3 +194,21 @@ fn a_cellular_network_carries_data_while_the_wifi_carries_little() {
         assert_eq!(moves(&summary, side), [], "{from}");
     }
 }
+
+/// Two networks of one rank, alike or nearly so: data stays where it is.
+#[test]
+fn two_equal_networks_change_at_most_once_in_30_s() {
+    for (from, queue, delay) in
+        [("server", 20, 15), ("client", 20, 18), ("server", 80, 30), ("client", 200, 15)]
+    {
+        let [first, second] = [15, delay].map(|delay| Network { mbps: 20, delay, queue });
+        let summary = run(&world(from, &[("wlan0", first), ("wlan1", second)], 40, ""));
+        for side in ["server", "client"] {
+            let times: Vec<f64> = moves(&summary, side).into_iter().map(|(at, _)| at).collect();
+            assert!(
+                times.windows(2).all(|two| two[1] - two[0] >= 30.0),
+                "{from}, {queue}, {delay}: {times:?}"
+            );
+        }
+    }
+}
