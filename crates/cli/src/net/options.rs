@@ -677,7 +677,7 @@ impl Target {
 /// Maximum number of a name's addresses that are tried.
 const MAX_TRIED: usize = 8;
 
-/// Sorts addresses so that the families take turns (RFC 8305 §4), each in the given order.
+/// Sorts addresses so that the families take turns (RFC 8305), each in the given order.
 fn by_turns(addresses: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut found: Vec<SocketAddr> = Vec::new();
     for address in addresses {

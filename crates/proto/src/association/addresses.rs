@@ -140,8 +140,8 @@ impl Association {
         }
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //= type=exception
-        //= reason=the first path of a family whose source a NAT translates: an ASCONF with the wildcard must
-        //= reason=leave from there, and RFC 9260 §5.4 allows only HEARTBEATs to the peer's unconfirmed address
+        //= reason=the first path of a family, whose source a NAT translates: an ASCONF with the wildcard must
+        //= reason=leave from there, and RFC 9260 §5.4 allows only HEARTBEATs to an unconfirmed address
         //# the sender MUST NOT use the new IP address as a source for ANY SCTP packet except on carrying an
         //# ASCONF Chunk
         let added = self.paths.add_local(address, SourceUse::Full, now)?;

@@ -273,7 +273,7 @@ impl Association {
     pub(super) fn races_on_after(&mut self, now: Time, at: PathAddr, reason: &LossReason) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //= type=exception
-        //= reason=option `moves`, standard by default: an ABORT ends the attempt at its address, as RFC 8305 has it
+        //= reason=option `moves`, standard by default: an ABORT ends the attempt at its address (RFC 8305)
         //# the receiving endpoint MUST remove the association from its record
         let races = self.state == State::CookieWait && self.config.moves.is_fast();
         if !races || !self.leaves_another(at.remote) {
