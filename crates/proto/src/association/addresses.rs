@@ -596,6 +596,7 @@ impl Association {
     /// Returns whether a protected packet from there may be a copy that an observer delivered first, from an
     /// address of its own or one of the peer's that does not work. The genuine packet counts as a replay
     /// then, and an answer to the source does not arrive.
+    #[inline]
     pub(super) fn may_be_forged(&self, at: PathAddr) -> bool {
         let fails =
             |path: PathId| self.paths.get(path).is_some_and(|path| path.state() == PathState::Inactive);

@@ -87,6 +87,7 @@ impl Endpoint {
     }
 
     /// Handles the timers of the links.
+    #[inline]
     pub(super) fn links_timeout(&mut self, now: Time) {
         if self.links.as_ref().and_then(|links| links.next_timeout()).is_some_and(|at| at <= now) {
             self.with_links(now, |links| links.timeout(now));

@@ -743,8 +743,12 @@ impl Endpoint {
 
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next, possibly a
     /// little early; `None` if no timer runs. Valid after `poll_transmit` returned `None`.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        earlier(self.schedule.earliest(), self.links.as_ref().and_then(|links| links.next_timeout()))
+        match &self.links {
+            None => self.schedule.earliest(),
+            Some(links) => earlier(self.schedule.earliest(), links.next_timeout()),
+        }
     }
 
     /// Handles every timer that is due. Has no effect if none is.

@@ -44,6 +44,7 @@ impl Schedule {
     }
 
     /// Returns the earliest heap entry. The slot's deadline may be later.
+    #[inline]
     pub(super) fn earliest(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((time, _))| *time)
     }

@@ -80,6 +80,7 @@ impl TsnMap {
         tsn <= self.cum_tsn_ack || self.after(tsn).checked_sub(1).is_some_and(|i| self.ranges[i].last >= tsn)
     }
 
+    #[inline]
     pub(super) fn place(&self, tsn: LongTsn) -> Place {
         if tsn == self.cum_tsn_ack + 1 && self.ranges.front().is_none_or(|range| range.first != tsn) {
             return Place::Next;

@@ -261,7 +261,7 @@ impl SendQueue {
     }
 
     /// Queues a message and returns its number. `partial`: its number in the store of partial reliability.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, message: OutMessage, partial: u64) -> u64 {
         let (number, id) = (message.stream, self.next_id);
         self.next_id += 1;
