@@ -9,6 +9,7 @@ use super::Endpoint;
 use crate::association::News;
 use crate::handover::{LinkEvent, LinkState};
 use crate::mobility::{LinkChange, Links, Mobility, SocketOrder, Step, follow, is_stranded, name_others};
+use crate::stats::{PathState, PathStats};
 
 /// # Mobility
 ///
@@ -125,6 +126,25 @@ impl Endpoint {
         }
     }
 
+    /// Tries other interfaces for addresses that several have, if no association's packets pass through the one
+    /// in use. `stranded`: those of the association in this slot do not.
+    fn choose_interfaces(&mut self, now: Time, slot: u32, stranded: bool) {
+        let Some(entry) = &self.slots[slot as usize].entry else { return };
+        let mut own = entry.association.locals();
+        let Some(links) = self.links.as_deref_mut() else { return };
+        own.retain(|ip| links.is_shared(*ip));
+        for ip in own {
+            let works = |path: &PathStats| path.at.local == ip && path.state == PathState::Active;
+            let mut others = self.slots.iter().filter_map(|slot| slot.entry.as_ref());
+            let stranded =
+                stranded && !others.any(|entry| entry.association.paths().any(|path| works(&path)));
+            let again = links.note_stranded(now, ip, stranded);
+            if let (Some(at), Some(entry)) = (again, &mut self.slots[slot as usize].entry) {
+                entry.association.with_moves(|_, moves| moves.decide_again(at));
+            }
+        }
+    }
+
     /// Decides about an association whose paths or addresses changed. Returns whether it may have something
     /// to send.
     #[cold]
@@ -135,9 +155,11 @@ impl Endpoint {
         match (self.links.as_deref_mut(), self.host.as_deref()) {
             (Some(links), _) => {
                 association.with_moves(|association, moves| follow(association, moves, links, now));
-                if is_stranded(association, links) {
+                let stranded = is_stranded(association, links);
+                if stranded {
                     links.end_holds(now);
                 }
+                self.choose_interfaces(now, slot, stranded);
             }
             (None, Some(host)) if news == News::Began => name_others(association, host, now),
             (None, _) => return false,

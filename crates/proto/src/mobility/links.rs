@@ -10,6 +10,10 @@ use super::options::{Mobility, Translation};
 use crate::cost::Cost;
 use crate::path::Scope;
 
+mod shared;
+
+use shared::Shared;
+
 /// The longest hold, as a multiple of the first.
 const MAX_HOLD: u64 = 32;
 
@@ -60,6 +64,8 @@ pub(crate) struct Links {
     links: BTreeMap<u32, LinkChange>,
     /// The interface through which each address is used. Several may have the same address.
     holders: BTreeMap<IpAddr, u32>,
+    /// Addresses that several interfaces have, or had.
+    shared: BTreeMap<IpAddr, Shared>,
     known: BTreeMap<IpAddr, Known>,
     /// Unspecified addresses with a socket: the host chooses addresses of their families that nothing
     /// reports.
@@ -70,7 +76,14 @@ impl Links {
     /// Creates the state. `sockets` are the local addresses of the sockets at first.
     pub(crate) fn new(options: Mobility, sockets: &[IpAddr]) -> Self {
         let unlisted = sockets.iter().filter(|ip| ip.is_unspecified()).copied().collect();
-        Self { options, links: BTreeMap::new(), holders: BTreeMap::new(), known: BTreeMap::new(), unlisted }
+        Self {
+            options,
+            links: BTreeMap::new(),
+            holders: BTreeMap::new(),
+            shared: BTreeMap::new(),
+            known: BTreeMap::new(),
+            unlisted,
+        }
     }
 
     /// Uses an address that the application names, whatever the options say of its interface.
@@ -119,6 +132,9 @@ impl Links {
             } else {
                 self.links.insert(change.interface, change.clone())
             };
+            if old.as_ref().is_none_or(|old| old.carrier != change.carrier) {
+                self.trust(change.interface);
+            }
             touched.extend(old.iter().flat_map(|old| &old.addresses));
         }
         let mut steps = Vec::new();
@@ -128,10 +144,11 @@ impl Links {
             let before = self.holders.get(&ip).copied();
             if let Some(interface) = before.filter(|interface| working.contains(interface)) {
                 self.rename(ip, interface);
+                self.consider_swap(now, ip, interface, &working);
                 continue;
             }
-            match working.first() {
-                Some(&interface) => {
+            match self.best_holder(ip, &working) {
+                Some(interface) => {
                     // Its sockets may be bound to the interface that it leaves.
                     if before.is_some() {
                         steps.extend(self.down(now, ip, true));
@@ -150,6 +167,18 @@ impl Links {
             let name = self.links.get(&interface).map(|link| link.name.clone()).unwrap_or_default();
             steps.extend(self.up(now, ip, &name));
         }
+        steps
+    }
+
+    /// Uses an address through another interface, at once.
+    fn hand_over(&mut self, now: Time, ip: IpAddr, to: u32) -> Vec<Step> {
+        let mut steps = self.down(now, ip, true);
+        self.holders.insert(ip, to);
+        if let Some(known) = self.known.get_mut(&ip) {
+            known.hold = Span::ZERO;
+        }
+        let name = self.links.get(&to).map(|link| link.name.clone()).unwrap_or_default();
+        steps.extend(self.up(now, ip, &name));
         steps
     }
 
@@ -250,7 +279,8 @@ impl Links {
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.known.values().flat_map(|known| [known.held_until, known.delete_at]).flatten().min()
+        let swaps = self.shared.values().map(|shared| shared.swap_at);
+        self.known.values().flat_map(|known| [known.held_until, known.delete_at]).chain(swaps).flatten().min()
     }
 
     pub(crate) fn timeout(&mut self, now: Time) -> Vec<Step> {
@@ -263,6 +293,7 @@ impl Links {
                 steps.push(Step::Delete(ip));
             }
         }
+        steps.extend(self.swap_due(now));
         steps
     }
 

@@ -145,3 +145,58 @@ fn a_named_address_is_used_whatever_its_interface_and_follows_its_link() {
     assert_eq!(links.remove(secs(3), ip(1)), [Step::Down(ip(1)), Step::Gone(ip(1))]);
     assert_eq!(up(&mut links, 4, 1, "eth0"), [], "it is removed");
 }
+
+/// Reports of two interfaces that have the same address.
+fn twins(wifi: bool, cellular: bool) -> [LinkChange; 2] {
+    [(3, "wlan0", wifi), (2, "wwan0", cellular)]
+        .map(|(n, name, up)| LinkChange::new(n, name).with_addresses([ip(1)]).with_carrier(up))
+}
+
+#[test]
+fn an_address_of_two_interfaces_is_used_through_the_better_one() {
+    let mut links = follow(Mobility::default());
+    assert_eq!(links.change(secs(0), &twins(true, true)), [Step::Use(ip(1))]);
+    assert_eq!(links.interface_of(ip(1)), Some("wlan0"));
+    let moved = [Step::Down(ip(1)), Step::Gone(ip(1)), Step::Use(ip(1))];
+    assert_eq!(links.change(secs(40), &twins(false, true)), moved);
+    assert_eq!(links.interface_of(ip(1)), Some("wwan0"));
+    // It waits, longer each time, for the better one may flap.
+    for (at, wait) in [(50, 1), (60, 2), (70, 4)] {
+        assert_eq!(links.change(secs(at), &twins(true, true)), []);
+        assert_eq!(links.next_timeout(), Some(secs(at + wait)));
+        assert_eq!(links.timeout(secs(at + wait)), moved);
+        assert_eq!(links.interface_of(ip(1)), Some("wlan0"));
+        assert_eq!(links.change(secs(at + wait + 1), &twins(false, true)), moved);
+    }
+    // It went again meanwhile.
+    assert_eq!(links.change(secs(80), &twins(true, true)), []);
+    assert_eq!(links.change(secs(81), &twins(false, true)), []);
+    assert_eq!(links.next_timeout(), None);
+}
+
+#[test]
+fn an_interface_that_carries_nothing_makes_way_for_another_with_its_address() {
+    let mut links = follow(Mobility::default());
+    links.change(secs(0), &twins(true, true));
+    assert!(links.is_shared(ip(1)) && !links.is_shared(ip(2)));
+    assert_eq!(links.note_stranded(secs(10), ip(1), true), Some(secs(12)));
+    assert_eq!(links.note_stranded(secs(11), ip(1), false), None, "a moment");
+    assert_eq!(links.note_stranded(secs(20), ip(1), true), Some(secs(22)));
+    assert_eq!(links.note_stranded(secs(22), ip(1), true), Some(secs(24)));
+    assert_eq!(links.timeout(secs(22)), [Step::Down(ip(1)), Step::Gone(ip(1)), Step::Use(ip(1))]);
+    assert_eq!(links.interface_of(ip(1)), Some("wwan0"));
+    // The better one carried nothing: not again unless it changes, or the other carries nothing either.
+    assert_eq!(links.change(secs(30), &twins(true, true)), []);
+    assert_eq!(links.next_timeout(), None);
+    links.note_stranded(secs(40), ip(1), true);
+    links.note_stranded(secs(42), ip(1), true);
+    assert_ne!(links.timeout(secs(42)), []);
+    assert_eq!(links.interface_of(ip(1)), Some("wlan0"));
+    links.note_stranded(secs(50), ip(1), true);
+    links.note_stranded(secs(52), ip(1), true);
+    links.timeout(secs(52));
+    assert_eq!(links.interface_of(ip(1)), Some("wwan0"));
+    links.change(secs(60), &twins(false, true));
+    links.change(secs(61), &twins(true, true));
+    assert_ne!(links.next_timeout(), None, "it changed");
+}
