@@ -1,4 +1,4 @@
-//! What the routing table says of a destination: [`source_for`], [`route_from`].
+//! The routing table's answers for a destination: [`source_for`], [`route_from`].
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
