@@ -81,7 +81,7 @@ impl Devices {
         names
     }
 
-    /// Returns the interfaces with a carrier and an address, the preferred ones first, each with its addresses
+    /// Returns the interfaces with a carrier and an address, the preferred ones first. Each has its addresses
     /// that are not link-local.
     pub(crate) fn with_addresses(&self) -> Vec<(String, Vec<IpAddr>)> {
         let [v4, v6] = [Ipv4Addr::UNSPECIFIED.into(), IpAddr::from(Ipv6Addr::UNSPECIFIED)];
