@@ -70,8 +70,8 @@ impl Described<'_> {
                 Some(format!("the next hop on {device} does not answer; is it the right network?")),
             ),
             Outcome::Unreachable(by) => {
-                let rest = if by_tcp { " over UDP; it answers over TCP" } else { "" };
-                (format!("{ip} is unreachable{}{rest}", reported_by(*by)), None)
+                let (over, but) = if by_tcp { (" over UDP", "; it answers over TCP") } else { ("", "") };
+                (format!("{ip} is unreachable{over}{}{but}", reported_by(*by)), None)
             }
             Outcome::Forbidden => self.forbidden(by_tcp),
             Outcome::Failed(error) => (format!("cannot send to {ip}"), Some(os_error(error))),
@@ -166,5 +166,20 @@ mod tests {
         assert_eq!(finding("203.0.113.10"), "nobody listens at UDP port 9899 of 203.0.113.10");
         assert_eq!(finding("198.51.100.2"), "198.51.100.2 rejects UDP to port 9899 of 203.0.113.10");
         assert_eq!(finding("127.0.0.1"), "this host's firewall forbids UDP to 203.0.113.10");
+    }
+
+    #[test]
+    fn a_router_that_reports_an_address_as_unreachable_is_named() {
+        let finding = |tcp: &Outcome| {
+            let server = "203.0.113.10:9899".parse().unwrap();
+            let limit = Duration::from_secs(5);
+            let described = Described { server, limit, interface: "wlan0", answers_elsewhere: false };
+            let udp = Outcome::Unreachable("198.51.100.2".parse().ok());
+            described.words(&udp, Some(tcp), None).finding
+        };
+        let text = "203.0.113.10 is unreachable, as 198.51.100.2 reports";
+        assert_eq!(finding(&Outcome::Silent), text);
+        let text = "203.0.113.10 is unreachable over UDP, as 198.51.100.2 reports; it answers over TCP";
+        assert_eq!(finding(&Outcome::Answer(Duration::ZERO)), text);
     }
 }
