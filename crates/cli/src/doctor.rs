@@ -1,5 +1,6 @@
 //! `msctp doctor`: checks this machine's set-up and the connection to a server.
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -7,7 +8,8 @@ use msctp::ENCAPSULATION_PORT;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::net::options::{NetArgs, PeerArgs, parse_timeout};
+use crate::net::options::{Carrier, NetArgs, PeerArgs, parse_timeout};
+use crate::net::reach::{self, Reach};
 use crate::net::security::Secured;
 use crate::net::{Open, block_on};
 use crate::running::print;
@@ -22,7 +24,11 @@ Examples:
   msctp doctor 192.0.2.1 --json
   msctp doctor example.net:9900 --psk FILE                 with the options of the command that fails
 
-The check connects and shuts down at once: it ends `msctp serve` without --keep, and uses up a --code. \
+With a HOST, each address of it is probed from each interface that the commands would use, over UDP (by one INIT, \
+without an association) and TCP. A line names the interface, the family and what is in the way. Then the check `server` \
+sets up an association over whatever works.
+
+It connects and shuts down at once: it ends `msctp serve` without --keep, and uses up a --code. \
 Like every client, it stores the key of a new server.
 
 Exit codes: 0 no check failed, 1 one failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
@@ -30,7 +36,7 @@ pub(crate) struct Args {
     /// Server to connect to, such as 192.0.2.1, [2001:db8::1]:9899 or example.net.
     #[arg(value_name = "HOST[:PORT]")]
     host: Option<String>,
-    /// Time to wait for the server's answer.
+    /// Time to wait for the server's answer: once for all interfaces, then for the association.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = parse_timeout)]
     timeout: u64,
     /// Print the checks as JSON.
@@ -53,24 +59,43 @@ enum State {
 /// A check and its result.
 #[derive(Serialize)]
 struct Check {
-    check: &'static str,
+    check: Cow<'static, str>,
     state: State,
     what: String,
+    /// The data of the check of an interface.
+    #[serde(flatten)]
+    reach: Option<Reach>,
 }
 
 impl Check {
+    fn new(check: &'static str, state: State, what: String) -> Self {
+        Self { check: check.into(), state, what, reach: None }
+    }
+
     fn of(check: &'static str, result: Result<String, Failure>) -> Self {
         match result {
-            Ok(what) => Self { check, state: State::Ok, what },
-            Err(failure) => Self { check, state: State::Failed, what: failure.to_string() },
+            Ok(what) => Self::new(check, State::Ok, what),
+            Err(failure) => Self::new(check, State::Failed, failure.to_string()),
         }
     }
 
     fn note(check: &'static str, result: Result<String, String>) -> Self {
         match result {
-            Ok(what) => Self { check, state: State::Ok, what },
-            Err(what) => Self { check, state: State::Note, what },
+            Ok(what) => Self::new(check, State::Ok, what),
+            Err(what) => Self::new(check, State::Note, what),
         }
+    }
+
+    /// Creates the check of an interface. One that does not work is no failure if the association
+    /// `is_connected`.
+    fn of_interface(reach: Reach, is_connected: bool) -> Self {
+        let state = match () {
+            () if reach.answers() => State::Ok,
+            () if reach.is_untried() || is_connected => State::Note,
+            () => State::Failed,
+        };
+        let check = format!("{}, {}", reach.interface, reach.family.name());
+        Self { check: check.into(), state, what: reach.sentence(), reach: Some(reach) }
     }
 }
 
@@ -88,14 +113,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     block_on(async |open| {
         checks.push(Check::note("addresses", addresses(&args.net)));
         if let Some(host) = &args.host {
-            checks.push(Check::of("server", server(args, host, open).await));
+            let peer = PeerArgs::new(host, args.timeout);
+            // Before the association, whose end may end the server.
+            let reached = reach::probe(&args.net, peer.resolve().await, peer.timeout()).await;
+            let server = server(args, host, &peer, open).await;
+            let is_connected = server.is_ok();
+            checks.extend(reached.into_iter().map(|reach| Check::of_interface(reach, is_connected)));
+            checks.push(Check::of("server", server));
         }
         Ok(())
     })?;
     report(args, &checks)?;
-    let failed: Vec<&str> =
-        checks.iter().filter(|check| check.state == State::Failed).map(|check| check.check).collect();
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Run(format!("failed: {}", failed.join(", ")))) }
+    let failed = checks.iter().filter(|check| check.state == State::Failed);
+    let failed: Vec<&str> = failed.map(|check| check.check.as_ref()).collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Run(format!("failed: {}", failed.join("; ")))) }
 }
 
 fn report(args: &Args, checks: &[Check]) -> Result<(), Failure> {
@@ -104,7 +135,7 @@ fn report(args: &Args, checks: &[Check]) -> Result<(), Failure> {
             serde_json::to_writer_pretty(&mut *out, checks)?;
             return writeln!(out);
         }
-        for Check { check, state, what } in checks {
+        for Check { check, state, what, .. } in checks {
             let state = match state {
                 State::Ok => "ok",
                 State::Note => "note",
@@ -185,15 +216,9 @@ fn addresses(net: &NetArgs) -> Result<String, String> {
 }
 
 /// Connects to the server, and ends the association.
-async fn server(args: &Args, host: &str, open: &Open) -> Result<String, Failure> {
+async fn server(args: &Args, host: &str, peer: &PeerArgs, open: &Open) -> Result<String, Failure> {
     let begin = Instant::now();
-    let connected = PeerArgs::new(host, args.timeout).connect(&args.net, open, None).await;
-    let (_endpoint, association) = connected.map_err(|failure| match failure {
-        Failure::Run(why) if why.contains("no answer for") => Failure::Run(format!(
-            "{why}; a firewall on the way may block UDP: let the server's UDP port through, {ENCAPSULATION_PORT} by default"
-        )),
-        other => other,
-    })?;
+    let (_endpoint, association, carrier) = peer.connect_by(&args.net, open, None).await?;
     let took = begin.elapsed().as_secs_f64() * 1e3;
     let secured = Secured::of(args.net.security(), &association);
     let path = association.paths().into_iter().find(|path| path.primary);
@@ -201,5 +226,9 @@ async fn server(args: &Args, host: &str, open: &Open) -> Result<String, Failure>
         .and_then(|path| path.srtt)
         .map_or(String::new(), |srtt| format!(", round trip {:.1} ms", srtt.as_secs_f64() * 1e3));
     association.abort("this was `msctp doctor`");
-    Ok(format!("{host} answers over UDP: connected in {took:.0} ms{round_trip}, {secured}"))
+    let over = match carrier {
+        Carrier::Udp => "UDP",
+        Carrier::Tcp => "TCP, not over UDP",
+    };
+    Ok(format!("{host} answers over {over}: connected in {took:.0} ms{round_trip}, {secured}"))
 }

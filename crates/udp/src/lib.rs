@@ -41,6 +41,6 @@ pub use icmp::{IcmpError, IcmpKind};
 pub use list::list_addresses;
 pub use quinn_udp::EcnCodepoint;
 pub use readiness::has_io_driver;
-pub use route::{check_local, source_for};
+pub use route::{check_local, route_from, source_for};
 pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};
 pub use watch::InterfaceWatch;

@@ -1,6 +1,6 @@
 //! [`Devices`]: the interfaces that TCP connections of a client may use, in the order of preference.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use nix::ifaddrs::getifaddrs;
@@ -29,6 +29,13 @@ pub(crate) fn addresses() -> Vec<(String, IpAddr)> {
     };
     let all = getifaddrs().into_iter().flatten();
     all.filter_map(|entry| Some((entry.interface_name, entry.address.and_then(of)?))).collect()
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    }
 }
 
 /// Returns the index of the first prefix that a name begins with.
@@ -72,6 +79,23 @@ impl Devices {
         });
         names.dedup();
         names
+    }
+
+    /// Returns the interfaces with a carrier and an address, the preferred ones first. Each has its addresses
+    /// that are not link-local.
+    pub(crate) fn with_addresses(&self) -> Vec<(String, Vec<IpAddr>)> {
+        let [v4, v6] = [Ipv4Addr::UNSPECIFIED.into(), IpAddr::from(Ipv6Addr::UNSPECIFIED)];
+        let mut names = [v4, v6].map(|ip| self.usable(SocketAddr::new(ip, 0))).concat();
+        names.sort_by_cached_key(|name| {
+            (place(name, &self.prefer).unwrap_or(self.prefer.len()), name.clone())
+        });
+        names.dedup();
+        let all = addresses();
+        let of = |name: &String| {
+            let own = all.iter().filter(|(interface, ip)| interface == name && !is_link_local(*ip));
+            own.map(|(_, ip)| *ip).collect()
+        };
+        names.into_iter().map(|name| (name.clone(), of(&name))).collect()
     }
 
     /// Waits until an interface no longer works.

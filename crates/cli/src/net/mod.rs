@@ -22,6 +22,7 @@ mod open;
 pub(crate) mod options;
 mod outage;
 mod qlog;
+pub(crate) mod reach;
 mod reload;
 pub(crate) mod security;
 mod server;

@@ -156,8 +156,18 @@ impl NetArgs {
         )
     }
 
-    /// Returns the interfaces that TCP may use.
-    fn devices(&self) -> Devices {
+    /// Returns the addresses of --bind.
+    pub(super) fn bound(&self) -> impl Iterator<Item = IpAddr> {
+        self.bind.iter().map(|(ip, _)| *ip)
+    }
+
+    /// Returns whether the sockets are bound to interfaces, which the endpoint follows.
+    pub(super) fn follows(&self) -> bool {
+        self.mobility().is_some()
+    }
+
+    /// Returns the interfaces that the options permit.
+    pub(super) fn devices(&self) -> Devices {
         let prefer = self.mobility().map_or(Vec::new(), |mobility| mobility.prefer);
         Devices { only: self.only.clone(), prefer, except: self.except.clone() }
     }
@@ -359,6 +369,16 @@ impl PeerArgs {
         if let Some(addresses) = self.reached.get() {
             let _ = self.resolved.set(addresses.clone());
         }
+    }
+
+    /// Returns the server's addresses, and caches them. Without an answer within the timeout or with an error
+    /// returns none: connecting reports it.
+    pub(crate) async fn resolve(&self) -> &[SocketAddr] {
+        let found = async { self.addresses(&Target::of(&self.host).ok()?).await.ok() };
+        if let Ok(Some(found)) = tokio::time::timeout(self.timeout(), found).await {
+            let _ = self.resolved.set(found);
+        }
+        self.resolved.get().map_or(&[], Vec::as_slice)
     }
 
     /// Returns the cached addresses of the server, or resolves its name.

@@ -467,11 +467,16 @@ fn long_enough(phrase: &str) -> Result<String, Failure> {
 /// Generates a code of 32 random bits in the pronounceable words of proquints (arXiv:0901.4016). A code can
 /// be short because one wrong guess invalidates it.
 fn new_phrase() -> Result<String, Failure> {
+    let [a, b, c, d] = random_bits()?;
+    Ok([[a, b], [c, d]].map(|half| proquint(u16::from_be_bytes(half))).join("-"))
+}
+
+/// Returns 32 random bits.
+pub(super) fn random_bits() -> Result<[u8; 4], Failure> {
     let mut bits = [0; 4];
     let filled = provider().secure_random.fill(&mut bits);
     filled.map_err(|_| Failure::Run("this system has no random numbers".to_owned()))?;
-    let [a, b, c, d] = bits;
-    Ok([[a, b], [c, d]].map(|half| proquint(u16::from_be_bytes(half))).join("-"))
+    Ok(bits)
 }
 
 /// Returns a word of consonants (four bits each) and vowels (two bits each).

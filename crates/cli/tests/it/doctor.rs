@@ -51,7 +51,8 @@ fn the_doctor_connects_to_a_server_and_names_what_fails() {
     for (name, why) in [
         ("key", "mode 0644 lets others use the key"),
         ("known hosts", "known_hosts:1: 1 words"),
-        ("server", "a firewall on the way may block UDP"),
+        ("lo, IPv4", "no answer over UDP from 127.0.0.1, which refuses TCP at port"),
+        ("server", "no answer for 1 s"),
     ] {
         let (state, what) = state(&checks, name);
         assert!(state == "failed" && what.contains(why), "{name}: {state}: {what}");
@@ -60,7 +61,11 @@ fn the_doctor_connects_to_a_server_and_names_what_fails() {
     assert_eq!(text.status.code(), Some(1));
     let out = String::from_utf8_lossy(&text.stdout);
     assert!(out.contains("FAILED  server: ") && out.contains("ok      key: "), "{out}");
-    assert_eq!(stderr(&text), "msctp: failed: server\n");
+    assert!(
+        out.contains("FAILED  lo, IPv4: nobody listens at UDP port 1 of 127.0.0.1: start the server"),
+        "{out}"
+    );
+    assert_eq!(stderr(&text), "msctp: failed: lo, IPv4; server\n");
     assert_eq!(run(&["doctor", "--policy", "x"]).status.code(), Some(2));
 }
 

@@ -3,6 +3,7 @@
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::disallowed_methods, reason = "real links move in real time")]
 
+mod doctor;
 mod fair;
 mod fallback;
 mod forward;
