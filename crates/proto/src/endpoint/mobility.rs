@@ -126,8 +126,8 @@ impl Endpoint {
         }
     }
 
-    /// Tries other interfaces for addresses that several have, if no association's packets pass through the one
-    /// in use. `stranded`: those of the association in this slot do not.
+    /// Tries other interfaces for addresses that several have, if no association's packets pass through the
+    /// one in use. `stranded`: those of the association in this slot do not.
     fn choose_interfaces(&mut self, now: Time, slot: u32, stranded: bool) {
         let Some(entry) = &self.slots[slot as usize].entry else { return };
         let mut own = entry.association.locals();

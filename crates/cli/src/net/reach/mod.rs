@@ -256,7 +256,7 @@ struct StrictFilter {
     elsewhere: String,
 }
 
-/// Returns the strict reverse-path filter (RFC 3704 §2.2) that drops packets from `server` to `ip` that
+/// Returns the strict reverse-path filter that drops packets from `server` to `ip` that
 /// arrive over the interface with this index.
 fn strict_filter(ip: IpAddr, server: IpAddr, index: u32) -> Option<StrictFilter> {
     let name_of = |index| nix::net::if_::if_indextoname(index).ok()?.into_string().ok();
