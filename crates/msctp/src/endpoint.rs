@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::catch_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::log;
 use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
 use crate::secure::Security;
-use crate::setup::{Connecting, Incoming};
+use crate::setup::{Again, Connecting, Incoming, OTHER_PORTS};
 use crate::shards::{Owned, Shards};
 use crate::slot::{Phase, Slot};
 use crate::state::{Shared, State};
@@ -60,6 +60,15 @@ const FIRST_DYNAMIC: u16 = 49_152;
 #[derive(Clone)]
 pub struct Endpoint {
     owned: Arc<Owned>,
+}
+
+/// An endpoint that it does not keep alive.
+pub(crate) struct WeakEndpoint(Weak<Owned>);
+
+impl WeakEndpoint {
+    pub(crate) fn upgrade(&self) -> Option<Endpoint> {
+        self.0.upgrade().map(|owned| Endpoint { owned })
+    }
 }
 
 /// Maximum number of shards, more than any machine has cores.
@@ -244,11 +253,36 @@ impl Endpoint {
     ) -> Connecting {
         let (peer, security) = (peer.into(), security.into());
         let (udp_port, offers) = (peer.udp_port, security.encrypts());
-        let config = security.over(config).map_err(ConnectError::from);
-        Connecting::new(config.and_then(|config| self.begin(peer, config)), udp_port, offers)
+        match security.over(config) {
+            Ok(config) => self.connect_from(peer, config, None, (udp_port, offers)),
+            Err(error) => Connecting::new(Err(error.into()), udp_port, offers),
+        }
     }
 
-    fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {
+    /// Begins a set-up whose first random port follows from `first`; `None`: from the system's numbers.
+    pub(crate) fn connect_from(
+        &self,
+        peer: Peer,
+        config: Config,
+        first: Option<u16>,
+        (udp_port, offers): (u16, bool),
+    ) -> Connecting {
+        let connecting = Connecting::new(self.begin(&peer, &config, first), udp_port, offers);
+        if peer.local_port.is_some() {
+            return connecting;
+        }
+        let endpoint = WeakEndpoint(Arc::downgrade(&self.owned));
+        connecting.with_other_ports(Again { endpoint, peer, config, left: OTHER_PORTS })
+    }
+
+    /// Begins an association.
+    pub(crate) fn begin(
+        &self,
+        peer: &Peer,
+        config: &Config,
+        first: Option<u16>,
+    ) -> Result<Association, ConnectError> {
+        let (peer, config) = (peer.clone(), config.clone());
         let chosen = self.chosen_for(&peer);
         let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses.clone() };
         // The ports select the shard.
@@ -262,7 +296,7 @@ impl Endpoint {
             value: "random".to_owned(),
             want: want.to_owned(),
         };
-        let first = self.shards().random();
+        let first = first.or_else(|| self.shards().random());
         let first = first.ok_or_else(|| none("a system with random numbers, or a port"))?;
         for offset in FIRST_DYNAMIC..=u16::MAX {
             let port = first.wrapping_add(offset) | FIRST_DYNAMIC;

@@ -164,6 +164,11 @@ pub enum Refusal {
         /// The reason, which may be empty.
         reason: String,
     },
+    /// Another association of the peer has this end's address and SCTP port
+    /// ([`Peer::local_port`](crate::Peer)): that of another host behind the same NAT, or of this one before it
+    /// was started again at another UDP port (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). From a random
+    /// port, the default, a set-up chooses another one instead.
+    PortTaken,
     /// The peer does not accept this end's key or certificate, in its words.
     Key(String),
     /// The peer does not accept the one-time code, or wants one or none, in its words.
@@ -198,6 +203,7 @@ impl Refusal {
         match cause {
             None => Self::NoCause,
             Some(4) => Self::OutOfResource,
+            Some(14) => Self::PortTaken,
             Some(12) => {
                 let reason = String::from_utf8_lossy(reason).into_owned();
                 match &*reason {
@@ -219,6 +225,10 @@ impl fmt::Display for Refusal {
                 "it names no cause: it no longer knows the set-up, or somebody on the way broke it off",
             ),
             Self::OutOfResource => f.write_str("it has no room for another one (cause 4)"),
+            Self::PortTaken => f.write_str(
+                "it has an association with this address and SCTP port, perhaps that of another host behind the \
+                 same NAT: take another local port",
+            ),
             Self::Application { code: Some(code), reason } if reason.is_empty() => {
                 write!(f, "its application gives the code {code}")
             }
@@ -255,7 +265,7 @@ pub enum AssociationError {
     /// [`abort`](crate::Association::abort); the peer then connects again.
     ///
     /// A peer restarts an association if it connects from the same SCTP port
-    /// ([`Peer::local_port`](crate::Peer)). From a random port, the default, its new association comes
+    /// ([`Peer::local_port`](crate::Peer)) and UDP port. From a random port, the default, its new association comes
     /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout.
     #[error(
         "the peer restarted the association: what it had not acknowledged is lost, and its streams have ended"

@@ -6,10 +6,13 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use msctp_proto::{AbortReason, Agreed};
+use msctp_proto::wire::CauseCode;
+use msctp_proto::{AbortReason, Agreed, Config, LossReason};
 
 use crate::association::Association;
-use crate::error::ConnectError;
+use crate::endpoint::WeakEndpoint;
+use crate::error::{AssociationError, ConnectError};
+use crate::options::Peer;
 
 /// A set-up that [`Endpoint::connect`](crate::Endpoint::connect) began. Await it for the association.
 ///
@@ -21,11 +24,47 @@ pub struct Connecting {
     udp_port: u16,
     /// True if this end offers protection.
     offers: bool,
+    /// What begins again from another SCTP port, if this end may choose it.
+    again: Option<Box<Again>>,
+    early: bool,
 }
+
+/// A set-up to repeat from another random SCTP port: behind one NAT, two hosts may have the same. The peer then
+/// refuses the later one (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4).
+pub(crate) struct Again {
+    pub(crate) endpoint: WeakEndpoint,
+    pub(crate) peer: Peer,
+    pub(crate) config: Config,
+    pub(crate) left: u8,
+}
+
+/// Number of other ports to try: even with a tenth of them in use behind a NAT, all are in one of a million.
+pub(crate) const OTHER_PORTS: u8 = 5;
 
 impl Connecting {
     pub(crate) fn new(begun: Result<Association, ConnectError>, udp_port: u16, offers: bool) -> Self {
-        Self { begun: Some(begun), udp_port, offers }
+        Self { begun: Some(begun), udp_port, offers, again: None, early: false }
+    }
+
+    pub(crate) fn with_other_ports(self, again: Again) -> Self {
+        Self { again: Some(Box::new(again)), ..self }
+    }
+
+    /// Begins again from another port, if the peer refused this one. Returns whether it did.
+    fn begin_again(&mut self, error: &AssociationError) -> bool {
+        let taken = Some(CauseCode::RESTART_WITH_NEW_PORT.0);
+        let is_taken =
+            matches!(error, AssociationError::Lost(LossReason::PeerAborted { cause, .. }) if *cause == taken);
+        let Some(again) = self.again.as_mut().filter(|again| is_taken && again.left > 0) else { return false };
+        let Some(endpoint) = again.endpoint.upgrade() else { return false };
+        again.left -= 1;
+        let begun = endpoint.begin(&again.peer, &again.config, None);
+        #[cfg(feature = "tls")]
+        if let (true, Ok(association)) = (self.early, &begun) {
+            association.start_early();
+        }
+        self.begun = Some(begun);
+        true
     }
 
     /// Completes as soon as data may be sent: with False Start, two round trips after the INIT instead of
@@ -34,7 +73,8 @@ impl Connecting {
     /// By then the peer is authenticated, but has not checked this end's key. If it rejects the key, it
     /// delivers nothing and ends the association.
     #[cfg(feature = "tls")]
-    pub fn false_start(self) -> Self {
+    pub fn false_start(mut self) -> Self {
+        self.early = true;
         if let Some(association) = self.association() {
             association.start_early();
         }
@@ -70,9 +110,12 @@ impl Future for Connecting {
     ///
     /// The result was returned before.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = match self.association() {
-            Some(association) => ready!(association.poll_established(cx)),
-            None => Ok(()),
+        let result = loop {
+            let Some(association) = self.association() else { break Ok(()) };
+            match ready!(association.poll_established(cx)) {
+                Err(error) if self.begin_again(&error) => {}
+                result => break result,
+            }
         };
         let begun = self.begun.take().expect("Connecting is not polled after it was ready");
         let result = result.map_err(|error| ConnectError::of(error, self.udp_port, self.offers));
@@ -165,3 +208,7 @@ impl fmt::Debug for Incoming {
         f.debug_struct("Incoming").field("remote_addresses", &self.remote_addresses()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "setup_tests.rs"]
+mod tests;

@@ -77,6 +77,12 @@ impl RemotePorts {
         }
     }
 
+    /// Returns whether the peer is known to use this port at one of its addresses, `remote`.
+    pub(crate) fn has(&self, remote: IpAddr, port: u16) -> bool {
+        let mut learnt = self.learnt.iter().filter(|((to, _), _)| *to == remote).peekable();
+        if learnt.peek().is_none() { self.initial == port } else { learnt.any(|(_, known)| *known == port) }
+    }
+
     /// Forgets all that was learned.
     pub(crate) fn forget_all(&mut self) {
         self.learnt.clear();

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::common;
+use crate::nat::Nat;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -216,9 +217,11 @@ fn a_client_that_restarts_finds_its_shard() {
         let (server, peer) = listening(&sharded());
         let mut used = BTreeSet::new();
         for port in 50_000..50_016 {
-            // Another process of the client's host, with the same SCTP ports.
+            // Another process of the client's host, with the same ports: it seems so through a NAT.
             let (before, after) = (bind(), bind());
-            let from = Peer { local_port: Some(port), ..peer.clone() };
+            let nat = Nat::new(server.local_addresses()[0]).await;
+            let at = nat.inner.local_addr().unwrap();
+            let from = Peer { local_port: Some(port), udp_port: at.port(), ..peer.clone() };
             let association =
                 before.connect(from.clone(), Security::insecure(), Config::default()).await.unwrap();
             let accepted = server.accept(PORT).await.unwrap();

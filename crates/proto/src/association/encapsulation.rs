@@ -11,6 +11,7 @@
 //! it, and it may be the genuine one.
 
 use msctp_units::{Span, Time};
+use msctp_wire::cause::EncapsulationPorts;
 use msctp_wire::{EncodeChunk, Heartbeat, HeartbeatAck, Param, Params};
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -212,6 +213,14 @@ impl Association {
     /// Returns the UDP port of the packet that is being handled.
     pub(super) fn source_port(&self) -> Option<u16> {
         self.encapsulation().map(|encapsulation| encapsulation.source)
+    }
+
+    /// Returns the UDP ports of the peer and of the packet that is being handled, if they differ: behind a NAT
+    /// another host may have the peer's address and SCTP port.
+    pub(super) fn other_source_port(&self, at: PathAddr) -> Option<EncapsulationPorts> {
+        let encapsulation = self.encapsulation()?;
+        let (current, new) = (encapsulation.port(at), encapsulation.source);
+        (!encapsulation.ports.has(at.remote, new)).then_some(EncapsulationPorts { current, new })
     }
 
     /// Uses this port on a path from now on.

@@ -691,6 +691,9 @@ impl Association {
             self.faults.unexpected_chunks += 1;
             return;
         }
+        if !colliding && self.refuse_new_port(at, offer.tag) {
+            return;
+        }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
         //# If the INIT chunk indicates that a new address has been added to the association, then the entire
         //# INIT chunk MUST be discarded
@@ -803,6 +806,16 @@ impl Association {
         //# chunk
         let list = address_params(&new);
         self.refuse_restart(at, offer.tag, &[Cause::RestartWithNewAddresses(&list)]);
+        true
+    }
+
+    /// Answers an INIT from another UDP port than the peer's with an ABORT that names both
+    /// (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4).
+    fn refuse_new_port(&mut self, at: PathAddr, initiate_tag: u32) -> bool {
+        let Some(ports) = self.other_source_port(at).filter(|_| initiate_tag != self.tags.peer_tag) else {
+            return false;
+        };
+        self.refuse_restart(at, initiate_tag, &[Cause::RestartWithNewPort(ports)]);
         true
     }
 

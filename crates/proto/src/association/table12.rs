@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use msctp_units::Time;
-use msctp_wire::{Cause, Causes, CookieAck, Error, Heartbeat, Param, Params, ShutdownAck, Tsn};
+use msctp_wire::{Abort, Cause, Causes, CookieAck, Error, Heartbeat, Param, Params, ShutdownAck, Tsn};
 
 use super::Association;
 use crate::addr::{PathAddr, PathId};
@@ -98,6 +98,9 @@ impl Association {
             }
             return false;
         }
+        if action == Action::Discard && !jar.is_used(cookie) && self.refuse_other_host(now, at, cookie, jar) {
+            return false;
+        }
         let offers = cookie.protection.as_ref();
         let refused = match action {
             Action::Discard => true,
@@ -161,6 +164,22 @@ impl Association {
         //# if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST appear first in
         //# the SCTP packet.
         self.send_cookie_ack(now, at);
+        true
+    }
+
+    /// Answers the COOKIE ECHO of a host behind the peer's NAT, which began with the peer's SCTP port while the
+    /// peer did: neither tag is of this association, whose UDP port is another
+    /// (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). In silence that host would wait for a minute.
+    fn refuse_other_host(&mut self, now: Time, at: PathAddr, cookie: &Cookie, jar: &mut CookieJar) -> bool {
+        let other = cookie.tags.local_tag != self.tags.local_tag && cookie.tags.peer_tag != self.tags.peer_tag;
+        let Some(ports) = self.other_source_port(at).filter(|_| other) else { return false };
+        if jar.may_answer_set_up(now, at.remote) {
+            let causes = [Cause::RestartWithNewPort(ports)];
+            let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
+            self.control.push_clear(at, cookie.tags.peer_tag, &abort);
+        } else {
+            self.faults.chunks_held_off += 1;
+        }
         true
     }
 

@@ -11,12 +11,14 @@ mod auth;
 mod chunk;
 mod cookie;
 mod dtls;
+mod encapsulation;
 mod parameter;
 mod resource;
 mod stream;
 #[cfg(test)]
 mod testing;
 
+pub use encapsulation::EncapsulationPorts;
 pub use parameter::MissingParams;
 
 pub use crate::codes::CauseCode;
@@ -49,6 +51,9 @@ tlv_enum! {
         NoUserData(Tsn) = NO_USER_DATA;
         /// Restart of an Association with New Addresses (RFC 9260 §3.3.10.11): the new address parameters.
         RestartWithNewAddresses(&'a [u8]) = RESTART_WITH_NEW_ADDRESSES;
+        /// Restart of an Association with New Encapsulation Port
+        /// (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4).
+        RestartWithNewPort(EncapsulationPorts) = RESTART_WITH_NEW_PORT;
         /// User-Initiated Abort (RFC 9260 §3.3.10.12): Upper Layer Abort Reason.
         UserInitiatedAbort(&'a [u8]) = USER_INITIATED_ABORT;
         /// Protocol Violation (RFC 9260 §3.3.10.13): Additional Information.

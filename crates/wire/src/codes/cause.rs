@@ -29,6 +29,8 @@ code_field! {
     USER_INITIATED_ABORT = 12, "User-Initiated Abort";
     /// RFC 9260 §3.3.10.13.
     PROTOCOL_VIOLATION = 13, "Protocol Violation";
+    /// draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4.
+    RESTART_WITH_NEW_PORT = 14, "Restart of an Association with New Encapsulation Port";
     /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.1.
     MISSING_DTLS_SUPPORT = 100, "Missing DTLS Chunk Support";
     /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.2.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use msctp_wire::cause::{MissingParams, UnknownCause};
+use msctp_wire::cause::{EncapsulationPorts, MissingParams, UnknownCause};
 use msctp_wire::param::{
     AddStreams, AddressRequest, DtlsKeyManagement, DtlsRoles, ErrorCauseIndication, IncomingReset,
     OutgoingReset, Padding, ReconfigResponse, UnknownParam,
@@ -71,6 +71,8 @@ fn cause() -> impl Strategy<Value = Cause<'static>> {
         bytes().prop_map(Cause::UnrecognizedParameters),
         tsn().prop_map(Cause::NoUserData),
         bytes().prop_map(Cause::RestartWithNewAddresses),
+        any::<(u16, u16)>()
+            .prop_map(|(current, new)| Cause::RestartWithNewPort(EncapsulationPorts { current, new })),
         bytes().prop_map(Cause::UserInitiatedAbort),
         bytes().prop_map(Cause::ProtocolViolation),
         bytes().prop_map(Cause::DeleteLastAddress),
