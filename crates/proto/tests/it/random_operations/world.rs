@@ -483,7 +483,9 @@ impl World {
         let left = (self.was_restarted() || self.setup.is_protected()) && other.ended.is_some();
         match reason {
             LossReason::Aborted => assert!(host.aborted, "{}", text()),
-            LossReason::SetupTimeout | LossReason::PeerUnreachable => {
+            LossReason::SetupTimeout
+            | LossReason::PeerUnreachable
+            | LossReason::DataUnacknowledged { .. } => {
                 assert!(fresh || disturbed || left, "{}", text());
             }
             LossReason::ShutdownTimeout => {
