@@ -185,7 +185,8 @@ impl Anticipate {
         known.measuring = true;
         known.last_train = Some(view.now);
         let patience = path.srtt.map_or(Span::from_secs(1), |srtt| srtt * 3).max(Span::from_millis(300));
-        let train = Train::new(packets, u32::try_from(probe_bytes(path)).unwrap_or(u32::MAX), patience);
+        let bytes = u32::try_from(probe_bytes(path)).unwrap_or(u32::MAX);
+        let train = Train::new(packets, bytes, patience, path.rtt_min);
         actions.push(Action::StartProbing { path: path.id, estimator: Box::new(train) });
     }
 
@@ -287,6 +288,8 @@ impl Anticipate {
             self.measure_all(TRAINS, view, actions);
             return;
         };
+        // What an application writes at once may wait for a moment on a path that carries all of it.
+        let waited = self.waits_since.is_some_and(|since| now.since(since) >= RECENT);
         let age = now.since(self.since);
         let grown = round_trip(primary) * GROWING;
         let measured = age >= STARTED.max(window).max(grown);
@@ -295,6 +298,7 @@ impl Anticipate {
         }
         let promised = self.best(view, primary.cost.backup, |known| known.promise(now, FRESH));
         if measured
+            && waited
             && let Some((path, rate)) = promised
             && percent(recent, 100) < percent(rate, STANDSTILL)
         {
@@ -302,6 +306,7 @@ impl Anticipate {
             return;
         }
         if age >= SETTLED.max(grown)
+            && waited
             && now >= self.hold
             && let Some((path, rate)) = promised
             && percent(rate, CARRIED) > percent(mean.max(recent), BETTER)
