@@ -5,7 +5,8 @@ use core::net::IpAddr;
 
 use msctp_units::Time;
 use msctp_wire::{
-    Asconf, AsconfAck, Cause, Chunk, CommonHeader, Heartbeat, Packet, Pad, Param, Params, Tsn, UnknownChunk,
+    Asconf, AsconfAck, Cause, Chunk, CommonHeader, EncodeChunk, Heartbeat, Packet, Pad, Param, Params, Tsn,
+    UnknownChunk,
 };
 use smallvec::SmallVec;
 
@@ -127,9 +128,10 @@ impl Association {
             .any(|theirs| can_pair(address, &theirs) && self.paths.remote_is_confirmed(&theirs))
     }
 
-    /// Uses a local address that a NAT translates, and from which no request may leave
-    /// ([`may_ask_from`](Self::may_ask_from)). Its HEARTBEATs prove it to a peer that opens them, and confirm
-    /// an address of the peer. [`add_translated_address`](Self::add_translated_address) then lists it.
+    /// Uses a local address from which no request may leave ([`may_ask_from`](Self::may_ask_from)), and that
+    /// no other may add: a NAT translates it, or nothing else works. Its HEARTBEATs prove it to a peer that
+    /// opens them, and confirm an address of the peer.
+    /// [`add_translated_address`](Self::add_translated_address) then lists it, or the request that waits.
     ///
     /// # Errors
     ///
@@ -140,13 +142,19 @@ impl Association {
         }
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //= type=exception
-        //= reason=the first path of a family, whose source a NAT translates: an ASCONF with the wildcard must
-        //= reason=leave from there, and RFC 9260 §5.4 allows only HEARTBEATs to an unconfirmed address
+        //= reason=the first path of a family, if the ASCONF must leave from there: it has the wildcard, or no
+        //= reason=other address works. RFC 9260 §5.4 allows only HEARTBEATs to an unconfirmed address
         //# the sender MUST NOT use the new IP address as a source for ANY SCTP packet except on carrying an
         //# ASCONF Chunk
-        let added = self.paths.add_local(address, SourceUse::Full, now)?;
-        self.readdressing.ours.set_translated(address, true);
-        self.announce_paths(now, &added);
+        match self.paths.local_source(&address) {
+            None => {
+                let added = self.paths.add_local(address, SourceUse::Full, now)?;
+                self.readdressing.ours.set_translated(address, true);
+                self.announce_paths(now, &added);
+            }
+            Some(SourceUse::AsconfOnly) => self.paths.set_source_use(&address, SourceUse::Full, now),
+            Some(_) => {}
+        }
         self.after_change(now);
         Ok(())
     }
@@ -424,14 +432,28 @@ impl Association {
             && let Ok(answer) = UnknownChunk::new(&bytes)
         {
             self.reply(self.paths.answer_addr(at), &answer);
+            self.answer_candidate(at, &answer);
         }
     }
 
     /// Limits the answers to a packet with ASCONFs to the credit that other replies have left. A cached
     /// answer can be much longer than the retransmitted ASCONF (RFC 5061 §5.2 E2).
-    pub(super) fn limit_asconf_acks(&mut self) {
+    pub(super) fn limit_asconf_acks(&mut self, at: PathAddr) {
         let to = self.readdressing.answer_at;
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
+        if !self.is_candidate(at) {
+            return;
+        }
+        let bytes = |answer: UnknownChunk<'_>| {
+            let mut bytes = Vec::new();
+            answer.encode(&mut bytes);
+            bytes
+        };
+        for bytes in self.readdressing.theirs.answers().map(bytes).collect::<Vec<_>>() {
+            if let Ok(answer) = UnknownChunk::new(&bytes) {
+                self.answer_candidate(at, &answer);
+            }
+        }
     }
 
     /// Returns whether an opened packet with an ASCONF must be discarded because of its source, as if it had

@@ -12,7 +12,7 @@
 
 use msctp_units::{Span, Time};
 use msctp_wire::cause::EncapsulationPorts;
-use msctp_wire::{EncodeChunk, Heartbeat, HeartbeatAck, Param, Params};
+use msctp_wire::{EncodeChunk, Heartbeat, Param, Params};
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 
@@ -381,9 +381,18 @@ impl Association {
         self.control.push_to_port(at, self.tags.peer_tag, asked.port, chunk);
     }
 
-    /// Answers a HEARTBEAT that came from a candidate there too, so that the peer sees no error of its path
-    /// while its port is being validated.
-    pub(super) fn answer_candidate(&mut self, at: PathAddr, answer: &HeartbeatAck<'_>) {
+    /// Returns whether the packet that is being handled came from a candidate of its path.
+    pub(super) fn is_candidate(&self, at: PathAddr) -> bool {
+        self.encapsulation().is_some_and(|encapsulation| {
+            let mut checks = encapsulation.checks.iter().filter(|check| check.at == at);
+            checks.any(|check| check.candidates.iter().any(|one| one.port == encapsulation.source))
+        })
+    }
+
+    /// Sends the answer to a HEARTBEAT or an ASCONF that came from a candidate there too: the peer sees no error
+    /// of its path while its port is being validated, and may send nothing but ASCONFs from an address that is
+    /// not added yet (RFC 5061 §5.3 F1), so that nothing else could validate it.
+    pub(super) fn answer_candidate(&mut self, at: PathAddr, answer: &impl EncodeChunk) {
         let Some(source) = self.encapsulation().map(|encapsulation| encapsulation.source) else {
             return;
         };

@@ -45,6 +45,7 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     }
     let paths: Vec<PathStats> = association.paths().collect();
     add_new(association, moves, links, (&paths, now));
+    free_waiting(association, links, (&paths, now));
     list_heard(association, moves, &paths, now);
     if let Some((path, cause)) = better(association, links, moves, &paths, now)
         && association.choose_primary(now, path.id, cause).is_ok()
@@ -113,6 +114,7 @@ fn add_new(
     new.sort_by_key(|ip| links.rank(*ip));
     // No path works: one request has everything the peer needs to know.
     let mut lost = paths.iter().all(|path| links.is_doomed(path.at.local));
+    let stuck = !paths.iter().any(|path| carries(path, links));
     let probe = links.probe(association.policy_measures());
     let peer = association.remotes();
     for ip in new {
@@ -127,7 +129,7 @@ fn add_new(
             // In clear, an address of another scope than the peer's is no one's business.
             continue;
         }
-        if translated && !association.may_ask_from(&ip) {
+        if (translated || stuck) && !association.may_ask_from(&ip) {
             if association.use_unlisted_address(now, ip).is_ok() {
                 moves.unlisted.push(ip);
             }
@@ -146,6 +148,19 @@ fn add_new(
             Err(CallError::PeerLacksAsconf) => moves.fixed = true,
             // Too many requests are pending: the next answer calls this again.
             Err(_) => {}
+        }
+    }
+}
+
+/// Has addresses whose request waits for a path speak for themselves, if none works.
+fn free_waiting(association: &mut Association, links: &Links, (paths, now): (&[PathStats], Time)) {
+    if paths.iter().any(|path| carries(path, links)) {
+        return;
+    }
+    for ip in association.locals() {
+        if links.rank(ip).is_some() && !association.may_ask_from(&ip) {
+            // In clear it waits for one of the others.
+            let _ = association.use_unlisted_address(now, ip);
         }
     }
 }
