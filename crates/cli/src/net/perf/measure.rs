@@ -155,7 +155,7 @@ fn path_row(path: &PathStats) -> PathRow {
 /// Returns the head of the table.
 pub(super) fn head() -> String {
     format!(
-        "{:>7}  {:>12}  paths (* carries data): local address, window, in flight, round trip",
+        "{:>7}  {:>12}  paths (* carries this end's data): local address, window, in flight, round trip",
         "s", "goodput"
     )
 }
