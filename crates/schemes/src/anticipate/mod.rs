@@ -59,6 +59,11 @@ const STAYED: Span = Span::from_secs(30);
 /// Before data leaves or enters a backup path because of rates, a long train confirms what short ones say: at
 /// most one in [`known::CONFIRMS`] on a backup path, which counts for this time.
 const CONFIRMED: Span = Span::from_secs(3);
+/// A primary path that carries at least this share of its mean is steady, in per cent. A promise beyond this
+/// share of what it carries is doubted then, in per cent, and confirmed at most once in this time.
+const STEADY: u64 = 50;
+const DOUBTED: u64 = 400;
+const DOUBTS: Span = Span::from_secs(10);
 /// Time between two trains on a backup path that is not needed,
 const SPARED_TRAINS: Span = Span::from_secs(10);
 /// and the part of what the primary path carries that they may take.
@@ -215,6 +220,22 @@ impl Anticipate {
         None
     }
 
+    /// Returns what a path surely promises. What is far more than the primary path carries steadily is
+    /// confirmed; without that there is no hurry. A token bucket passes a short train at its line rate.
+    fn sure(
+        &mut self,
+        (path, promised): (PathId, Rate),
+        (recent, mean): (Rate, Rate),
+        view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Option<Rate> {
+        let steady = percent(recent, 100) >= percent(mean, STEADY);
+        if !steady || percent(promised, 100) <= percent(recent, DOUBTED) {
+            return Some(promised);
+        }
+        self.confirmed((path, promised), DOUBTS, view, actions).map(|rate| rate.min(promised))
+    }
+
     /// Returns the bytes per minute for trains on an idle path.
     fn budget(&self, path: &PathView, view: &View<'_>) -> u64 {
         let budget = if path.cost.metered { self.probe_budget.min(METERED) } else { self.probe_budget };
@@ -297,21 +318,20 @@ impl Anticipate {
             self.known(primary.id, now).on_carried(recent);
         }
         let promised = self.best(view, primary.cost.backup, |known| known.promise(now, FRESH));
-        if measured
-            && waited
-            && let Some((path, rate)) = promised
-            && percent(recent, 100) < percent(rate, STANDSTILL)
+        let settled = age >= SETTLED.max(grown) && now >= self.hold;
+        let why = |rate: Rate| {
+            if measured && percent(recent, 100) < percent(rate, STANDSTILL) {
+                return Some((Why::Standstill, recent));
+            }
+            let carried = mean.max(recent);
+            (settled && percent(rate, CARRIED) > percent(carried, BETTER)).then_some((Why::Better, carried))
+        };
+        if waited
+            && let Some((path, rate)) = promised.filter(|(_, rate)| why(*rate).is_some())
+            && let Some(rate) = self.sure((path, rate), (recent, mean), view, actions)
+            && let Some((why, carried)) = why(rate)
         {
-            self.switch(path, grounds(Why::Standstill, recent, rate), actions);
-            return;
-        }
-        if age >= SETTLED.max(grown)
-            && waited
-            && now >= self.hold
-            && let Some((path, rate)) = promised
-            && percent(rate, CARRIED) > percent(mean.max(recent), BETTER)
-        {
-            self.switch(path, grounds(Why::Better, mean.max(recent), rate), actions);
+            self.switch(path, grounds(why, carried, rate), actions);
             return;
         }
         if let Some((path, grounds)) = self.needs_backup(view, measured.then_some(recent), actions) {
