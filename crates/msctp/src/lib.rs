@@ -263,8 +263,6 @@ pub mod wire {
 
 /// The core's reason for rejecting a call other than `send` ([`CallError::Refused`]).
 pub use msctp_proto::CallError as CallRefusal;
-/// The core's reason for rejecting a message ([`SendError::Refused`]).
-pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AbortReason, AddressError, AddressRequest, Agreed, AssociationState,
     AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Cost, Direction,
