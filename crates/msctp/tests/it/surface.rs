@@ -45,6 +45,11 @@ fn a_full_backlog_is_named_by_the_refusal() {
             text.contains("the listener's backlog is full: 2 associations wait to be accepted"),
             "{text}"
         );
+        #[cfg(feature = "tls")]
+        {
+            let rejected = server.rejected(PORT).await.unwrap();
+            assert_eq!((rejected.error, rejected.count), (msctp::security::Rejection::BacklogFull, 1));
+        }
         let _accepted = server.accept(PORT).await.unwrap();
         waiting.push(client.connect(peer, Security::insecure(), Config::default()).await.unwrap());
         let none = Endpoint::bind(&EndpointOptions { backlog: 0, ..options() }).unwrap_err();
