@@ -354,8 +354,8 @@ pub enum SendError {
     Association(#[from] AssociationError),
 }
 
-impl From<msctp_proto::SendError> for SendError {
-    fn from(error: msctp_proto::SendError) -> Self {
+impl SendError {
+    pub(crate) fn of(error: msctp_proto::SendError) -> Self {
         use msctp_proto::SendError as Core;
         match error {
             Core::InvalidStream { stream, streams } => Self::InvalidStream { stream, streams },
