@@ -131,7 +131,7 @@ impl Association {
     /// # Errors
     ///
     /// The send buffer is full or the peer does not read the stream
-    /// ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or the association is
+    /// ([`SendError::BufferFull`]), the message cannot be sent, or the association is
     /// closing or over.
     pub fn try_send(&self, message: &OutMessage) -> Result<(), SendError> {
         self.offer(&mut self.shared.lock(), message, None)
@@ -165,7 +165,7 @@ impl Association {
         message: &OutMessage,
     ) -> Poll<Result<(), SendError>> {
         match self.offer(state, message, Some(cx)) {
-            Err(SendError::Refused(msctp_proto::SendError::BufferFull { .. })) => Poll::Pending,
+            Err(SendError::BufferFull { .. }) => Poll::Pending,
             result => Poll::Ready(result),
         }
     }
@@ -180,11 +180,10 @@ impl Association {
         let now = state.now();
         let slot = slot_of_parts(&mut state.slots, self.handle);
         if let Phase::Over(error) = &slot.phase {
-            let closed = SendError::Refused(msctp_proto::SendError::Closed);
-            return Err(error.clone().map_or(closed, SendError::Association));
+            return Err(error.clone().map_or(SendError::Closed, SendError::Association));
         }
         let Some(association) = state.core.association_mut(self.handle) else {
-            return Err(SendError::Refused(msctp_proto::SendError::Closed));
+            return Err(SendError::Closed);
         };
         let result = match cx {
             Some(_) => association.send_patiently(now, message.clone()),
@@ -204,7 +203,7 @@ impl Association {
         if !refused || lacks_credit {
             state.wake_driver();
         }
-        result.map_err(SendError::Refused)
+        result.map_err(SendError::of)
     }
 
     /// Receives the next message (RFC 9260 §11.1.7) of any stream without a [`Stream`](crate::Stream). `None`

@@ -220,7 +220,8 @@ impl Endpoint {
     }
 
     /// Waits for the next rejected set-up at a port. This end rejected it for the peer's key, code or missing
-    /// protection, because there were too many associations, or key management failed.
+    /// protection, because there were too many associations or the backlog was full, or key management
+    /// failed.
     ///
     /// Returns `None` as [`accept`](Self::accept) does. Rejections that are not taken at once are counted
     /// together, so that no reason is lost ([`Rejected::count`](crate::security::Rejected)). Cancel-safe.

@@ -321,20 +321,71 @@ impl From<AssociationError> for io::Error {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The message cannot be sent on this association, or the association is closing.
-    #[error(transparent)]
-    Refused(#[from] msctp_proto::SendError),
+    /// There is no such stream.
+    #[error("{}", msctp_proto::SendError::InvalidStream { stream: *.stream, streams: *.streams })]
+    InvalidStream {
+        /// The stream requested.
+        stream: u16,
+        /// Negotiated number of outbound streams.
+        streams: u16,
+    },
+    /// The message is empty: DATA carries at least one byte (RFC 9260 §3.3.1).
+    #[error("{}", msctp_proto::SendError::Empty)]
+    Empty,
+    /// The message is larger than the send buffer.
+    #[error("{}", msctp_proto::SendError::TooLarge { len: *.len, max: *.max })]
+    TooLarge {
+        /// Length of the message in bytes.
+        len: usize,
+        /// Maximum length of a message in bytes (`Config::send_buffer`).
+        max: usize,
+    },
+    /// Only from [`try_send`](crate::Association::try_send): the send buffer is full, or the peer's
+    /// application has not read what was sent on the stream. [`send`](crate::Association::send) waits for
+    /// room.
+    #[error("{}", msctp_proto::SendError::BufferFull { len: *.len, free: *.free })]
+    BufferFull {
+        /// Length of the message in bytes.
+        len: usize,
+        /// Number of free bytes; 0 also if many small messages fill the buffer (`Config::send_buffer`).
+        free: usize,
+    },
+    /// An ordered message on stream 0 has the payload protocol identifier of key management, 4242.
+    #[error("{}", msctp_proto::SendError::KeyManagement)]
+    KeyManagement,
+    /// There are no keys yet, so that the message would leave in clear.
+    #[error("{}", msctp_proto::SendError::NoKeys)]
+    NoKeys,
+    /// The association is shutting down or closed.
+    #[error("{}", msctp_proto::SendError::Closed)]
+    Closed,
     /// The association has ended.
     #[error(transparent)]
     Association(#[from] AssociationError),
+}
+
+impl SendError {
+    pub(crate) fn of(error: msctp_proto::SendError) -> Self {
+        use msctp_proto::SendError as Core;
+        match error {
+            Core::InvalidStream { stream, streams } => Self::InvalidStream { stream, streams },
+            Core::Empty => Self::Empty,
+            Core::TooLarge { len, max } => Self::TooLarge { len, max },
+            Core::BufferFull { len, free } => Self::BufferFull { len, free },
+            Core::KeyManagement => Self::KeyManagement,
+            Core::NoKeys => Self::NoKeys,
+            Core::Closed => Self::Closed,
+        }
+    }
 }
 
 impl From<SendError> for io::Error {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Association(error) => error.into(),
-            SendError::Refused(msctp_proto::SendError::Closed) => Self::new(io::ErrorKind::BrokenPipe, error),
-            SendError::Refused(_) => Self::new(io::ErrorKind::InvalidInput, error),
+            SendError::Closed => Self::new(io::ErrorKind::BrokenPipe, error),
+            SendError::BufferFull { .. } => Self::new(io::ErrorKind::WouldBlock, error),
+            _ => Self::new(io::ErrorKind::InvalidInput, error),
         }
     }
 }

@@ -120,6 +120,14 @@
 //! which takes no longer than handing packets to the kernel. Without either, unsent data is lost when the
 //! runtime ends; the peers then get an ABORT as the endpoint's task is dropped.
 //!
+//! # Cryptography
+//!
+//! The default feature `tls` has the cryptography of ring. The feature `aws-lc-rs` adds that of aws-lc-rs,
+//! which needs a C compiler and CMake to build: `rustls::crypto::aws_lc_rs::default_provider` for the
+//! handshake ([`Identity`](security::Identity)), and `protection::AwsLcRs` for packets
+//! ([`Tls::provider`](security::Tls::provider)). With it and without default features there are pre-shared
+//! keys by aws-lc-rs alone. Without any of the features bring a [`Provider`](protection::Provider).
+//!
 //! # Tracing
 //!
 //! With the feature `tracing` each association is a span of the crate `tracing`, with its ports and the
@@ -228,6 +236,8 @@ pub mod handover {
 
 /// Packet protection by the DTLS chunk: key management and AEAD providers, for a [`Security`].
 pub mod protection {
+    #[cfg(feature = "aws-lc-rs")]
+    pub use msctp_protection::AwsLcRs;
     #[cfg(feature = "ring")]
     pub use msctp_protection::Ring;
     pub use msctp_protection::{CipherSuite, EpochError, Hash, Provider, PskError, RecordCipher, Secret};
@@ -247,7 +257,8 @@ pub mod security {
         IdentityError, PeerIdentity, Pinned, Refused, Rekey, TlsConfig, TlsConfigError,
     };
 
-    /// Returns ring's cryptography for TLS.
+    /// Returns ring's cryptography for TLS. With the feature `aws-lc-rs` there is
+    /// `rustls::crypto::aws_lc_rs::default_provider` too.
     pub fn provider() -> std::sync::Arc<rustls::crypto::CryptoProvider> {
         std::sync::Arc::new(rustls::crypto::ring::default_provider())
     }
@@ -263,8 +274,6 @@ pub mod wire {
 
 /// The core's reason for rejecting a call other than `send` ([`CallError::Refused`]).
 pub use msctp_proto::CallError as CallRefusal;
-/// The core's reason for rejecting a message ([`SendError::Refused`]).
-pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AbortReason, AddressError, AddressRequest, Agreed, AssociationState,
     AssociationStats, AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Cost, Direction,

@@ -156,8 +156,20 @@ impl State {
     pub(crate) fn note_evicted(&mut self, handle: Handle) {
         let remote = self.remote_of(handle);
         let Some(slot) = self.slots.get(&handle) else { return };
+        // One that has failed was reported then. It only waits for its alert to leave.
+        if slot.keys.as_deref().is_some_and(|keys| keys.failure.is_some()) {
+            return;
+        }
         if let (Some(remote), Some(listener)) = (remote, self.listeners.get(&slot.sctp_ports.0)) {
             listener.arrivals.reject(remote, Rejection::TooManySetUps);
+        }
+    }
+
+    /// Reports a set-up that this end aborts because the application accepts too slowly.
+    pub(crate) fn note_backlog_full(&mut self, handle: Handle) {
+        let port = self.core.association(handle).map_or(0, |association| association.ports().0);
+        if let (Some(remote), Some(listener)) = (self.remote_of(handle), self.listeners.get(&port)) {
+            listener.arrivals.reject(remote, Rejection::BacklogFull);
         }
     }
 
@@ -168,6 +180,10 @@ impl State {
         let port = slot.sctp_ports.0;
         let set_up = slot.unproven.is_some();
         let Some(keys) = slot.keys.as_deref_mut() else { return };
+        // A set-up fails once, also if its time is over while its alert waits to leave.
+        if keys.failure.is_some() {
+            return;
+        }
         keys.failure = Some(error.clone());
         if let Some(association) = self.core.association_mut(handle) {
             let reason = reason_for_peer(&error);

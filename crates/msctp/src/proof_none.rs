@@ -12,6 +12,7 @@ impl State {
     pub(crate) fn leave_set_up(&mut self, _handle: Handle, _proved: bool) {}
     pub(crate) fn finish_set_up(&mut self, _now: Time, _handle: Handle) {}
     pub(crate) fn note_evicted(&mut self, _handle: Handle) {}
+    pub(crate) fn note_backlog_full(&mut self, _handle: Handle) {}
     pub(crate) fn restart_keys(&mut self, _now: Time, _handle: Handle) {}
     pub(crate) fn close_keys(&mut self, _handle: Handle) {}
     pub(crate) fn expire_keys(&mut self, _now: Time) {}

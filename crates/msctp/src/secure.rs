@@ -27,17 +27,22 @@ impl Security {
 
     /// Encrypts with keys from this secret, which both ends have: at least 32 random bytes.
     ///
-    /// Whoever learns the secret can read recorded traffic. Another provider, cipher suite or a log of the
+    /// The cryptography is ring's, or without the feature `ring` that of aws-lc-rs. Whoever learns the secret
+    /// can read recorded traffic. Another provider, cipher suite or a log of the
     /// keys: [`KeyManagement`](crate::protection::KeyManagement), which converts into this type.
     ///
     /// # Errors
     ///
     /// The secret has less than 16 bytes.
-    #[cfg(feature = "ring")]
+    #[cfg(any(feature = "aws-lc-rs", feature = "ring"))]
     pub fn pre_shared(secret: &[u8]) -> Result<Self, msctp_protection::PskError> {
-        use msctp_protection::{CipherSuite, Ring, Secret};
+        #[cfg(not(feature = "ring"))]
+        use msctp_protection::AwsLcRs as Default;
+        #[cfg(feature = "ring")]
+        use msctp_protection::Ring as Default;
+        use msctp_protection::{CipherSuite, Secret};
         let secret = Secret::from(secret);
-        KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, secret).map(Self::from)
+        KeyManagement::pre_shared(Arc::new(Default), CipherSuite::Aes128GcmSha256, secret).map(Self::from)
     }
 
     /// Leaves associations with peers that do not encrypt in clear.

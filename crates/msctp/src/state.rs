@@ -365,10 +365,13 @@ impl State {
                 }
                 None
             }
-            Some(_) => Some(format!(
-                "the listener's backlog is full: {} associations wait to be accepted",
-                self.backlog
-            )),
+            Some(_) => {
+                self.note_backlog_full(handle);
+                Some(format!(
+                    "the listener's backlog is full: {} associations wait to be accepted",
+                    self.backlog
+                ))
+            }
             None => Some("nobody accepts associations any more".to_owned()),
         };
         if let Some(reason) = refusal {

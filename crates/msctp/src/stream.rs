@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use msctp_proto::{OutMessage, SendError as SendRefusal};
+use msctp_proto::OutMessage;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::association::Association;
@@ -332,9 +332,7 @@ impl AsyncWrite for SendStream {
         let mut write =
             |len| within_budget(cx, |cx| association.poll_write_stream(cx, &message(len))).map_ok(|()| len);
         let mut written = ready!(write(len));
-        if let Err(WriteError::Send(SendError::Refused(SendRefusal::TooLarge { max: max @ 1.., .. }))) =
-            written
-        {
+        if let Err(WriteError::Send(SendError::TooLarge { max: max @ 1.., .. })) = written {
             // The send buffer is smaller (`Config::send_buffer`).
             written = ready!(write(max));
         }

@@ -84,6 +84,10 @@ pub enum Rejection {
     /// NAT or a tunnel may stand for many peers.
     #[error("too many associations of this address: EndpointConfig::max_associations_per_peer")]
     TooManyOfPeer,
+    /// As many associations wait to be accepted as [`EndpointOptions::backlog`](crate::EndpointOptions)
+    /// allows.
+    #[error("the backlog is full: accept faster, or raise EndpointOptions::backlog")]
+    BacklogFull,
     /// Code of this end, such as a controller or a policy, panicked while the association was made.
     #[error("code of this end panicked")]
     Panicked,
@@ -216,7 +220,8 @@ impl Tls {
         self
     }
 
-    /// Sets the AEAD provider for packets. Default: ring.
+    /// Sets the AEAD provider for packets. Default: ring. Another one: `protection::AwsLcRs`, with the feature
+    /// `aws-lc-rs`.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.provider = provider;

@@ -230,6 +230,7 @@ const fn reason(rejection: &Rejection) -> &'static str {
         Rejection::NoCommonProtection(_) => "other encryption",
         Rejection::TooManySetUps => "too many set-ups",
         Rejection::TooManyAssociations | Rejection::TooManyOfPeer => "too many associations",
+        Rejection::BacklogFull => "backlog full",
         _ => "rejected",
     }
 }

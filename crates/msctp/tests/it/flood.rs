@@ -82,8 +82,9 @@ impl Flood {
         }
     }
 
-    /// Sets an association up from this SCTP port, and sends the recorded ClientHello.
-    async fn set_up(&mut self, port: u16) {
+    /// Sets an association up from this SCTP port, and sends the recorded ClientHello. Returns the packet with
+    /// it, which begins with the COOKIE ECHO.
+    async fn set_up(&mut self, port: u16) -> Vec<u8> {
         let mut init = self.init.clone();
         init[..2].copy_from_slice(&port.to_be_bytes());
         init[16..20].copy_from_slice(&u32::from(port).to_be_bytes());
@@ -100,7 +101,9 @@ impl Flood {
         let cookie = chunks(&params).into_iter().find(|param| param[..2] == [0, 7]).unwrap().to_vec();
         let echo = [&[10, 0], &cookie[2..]].concat();
         let header = [&port.to_be_bytes(), &PORT.to_be_bytes(), &answer[16..20], &[0; 4]].concat();
-        self.socket.send(&sealed([header, echo, self.hello.clone()].concat())).await.unwrap();
+        let packet = sealed([header, echo, self.hello.clone()].concat());
+        self.socket.send(&packet).await.unwrap();
+        packet
     }
 
     /// Returns the next packet of the server, and notes its ServerHello.
@@ -216,6 +219,30 @@ fn rejections_that_nobody_takes_are_counted() {
             }
         }
         assert_eq!((other, same), (3, 80));
+    });
+}
+
+/// A client that missed the ABORT repeats its COOKIE ECHO: it is one client.
+#[test]
+fn a_repeated_cookie_echo_is_one_rejected_set_up() {
+    run(async {
+        let core = EndpointConfig { max_associations_per_peer: 1, ..EndpointConfig::default() };
+        let server = Endpoint::bind(&EndpointOptions { core, ..options() }).unwrap();
+        server.listen(PORT, tls(AnyPeer), Config::default()).unwrap();
+        let mut flood = Flood::record(&server).await;
+        flood.set_up(1).await;
+        let refused = flood.set_up(2).await;
+        for _ in 0..3 {
+            flood.socket.send(&refused).await.unwrap();
+        }
+        // The server handles packets of a socket in their order.
+        flood.set_up(3).await;
+        let mut counts = Vec::new();
+        while let Ok(Some(rejected)) = timeout(Duration::from_millis(500), server.rejected(PORT)).await {
+            assert_eq!(rejected.error, Rejection::TooManyOfPeer);
+            counts.push(rejected.count);
+        }
+        assert_eq!(counts.iter().sum::<u64>(), 2, "{counts:?}: from ports 2 and 3");
     });
 }
 

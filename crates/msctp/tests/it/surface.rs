@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{bind, options, run, server};
 use msctp::{
     AbortReason, Association, AssociationError, CallError, Config, ConnectError, Endpoint, EndpointOptions,
-    Event, LossReason, OutMessage, Peer, Refusal, Security, SendError, SendFailure, SendRefusal, StreamError,
+    Event, LossReason, OutMessage, Peer, Refusal, Security, SendError, SendFailure, StreamError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -45,6 +45,11 @@ fn a_full_backlog_is_named_by_the_refusal() {
             text.contains("the listener's backlog is full: 2 associations wait to be accepted"),
             "{text}"
         );
+        #[cfg(feature = "tls")]
+        {
+            let rejected = server.rejected(PORT).await.unwrap();
+            assert_eq!((rejected.error, rejected.count), (msctp::security::Rejection::BacklogFull, 1));
+        }
         let _accepted = server.accept(PORT).await.unwrap();
         waiting.push(client.connect(peer, Security::insecure(), Config::default()).await.unwrap());
         let none = Endpoint::bind(&EndpointOptions { backlog: 0, ..options() }).unwrap_err();
@@ -185,7 +190,7 @@ fn errors_of_the_core_can_be_named_and_matched() {
     run(async {
         let (_server, _client, association, _accepted) = pair().await;
         let big = association.send_bytes(0, vec![0; 100 << 20]).await;
-        assert!(matches!(big, Err(SendError::Refused(SendRefusal::TooLarge { .. }))), "{big:?}");
+        assert!(matches!(big, Err(SendError::TooLarge { .. })), "{big:?}");
         let elsewhere = association.add_local_address([192, 0, 2, 9].into());
         assert_eq!(elsewhere, Err(CallError::NoSocket([192, 0, 2, 9].into())));
         // All that public errors, events and options are made of.
@@ -213,7 +218,7 @@ fn try_send_does_not_wait() {
                 Err(error) => break error,
             }
         };
-        assert!(matches!(full, SendError::Refused(SendRefusal::BufferFull { .. })), "{full:?}");
+        assert!(matches!(full, SendError::BufferFull { .. }), "{full:?}");
         for _ in 0..sent {
             accepted.recv().await.unwrap().unwrap();
         }

@@ -14,7 +14,7 @@ use msctp::security::{
 };
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointConfig, EndpointOptions,
-    LossReason, OutMessage, Peer, ProtectionMismatch, Refusal, Security, SendError, SendRefusal, Span,
+    LossReason, OutMessage, Peer, ProtectionMismatch, Refusal, Security, SendError, Span,
 };
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -597,7 +597,7 @@ fn the_identifier_of_key_management_is_not_the_applications() {
         let (_client, association) = connected.unwrap();
         let message = OutMessage { ppid: 4242, data: "forged".into(), ..OutMessage::default() };
         let refused = association.send(message).await;
-        assert_eq!(refused, Err(SendError::Refused(SendRefusal::KeyManagement)));
+        assert_eq!(refused, Err(SendError::KeyManagement));
     });
 }
 

@@ -17,6 +17,9 @@ use crate::cookie::{Addresses, Cookie};
 use crate::protection::ProtectionOffer;
 use crate::tags::Tags;
 
+/// Number of refused set-ups whose repeated packets are recognized.
+const REFUSED_KEPT: usize = 16;
+
 /// A port that accepts associations.
 #[derive(Debug)]
 pub(super) struct Listener {
@@ -72,8 +75,7 @@ impl Endpoint {
         if let Err(fault) = offer.check(&listener.config) {
             if let OfferFault::Protection(error) = fault {
                 let methods = offer.protection.as_ref().map_or_else(Vec::new, ProtectionOffer::methods);
-                let reason = RefusalReason::Protection { error, methods };
-                self.refused = Some(RefusedSetUp { at, local_port, reason });
+                self.note_refused(at, ports, offer.tag, RefusalReason::Protection { error, methods });
             }
             return self.refuse_init(now, at, ports, offer.tag, fault.cause().as_slice());
         }
@@ -195,8 +197,7 @@ impl Endpoint {
             false => match self.reserve(cookie.at.remote) {
                 Ok(()) => true,
                 Err(reason) => {
-                    let local_port = cookie.tags.local_port;
-                    self.refused = Some(RefusedSetUp { at, local_port, reason });
+                    self.note_refused(at, ports, cookie.tags.peer_tag, reason);
                     false
                 }
             },
@@ -214,6 +215,19 @@ impl Endpoint {
             self.limits.remove_association();
         }
         outcome
+    }
+
+    /// Keeps a refused set-up for the caller, once: a peer that missed the ABORT repeats its packet.
+    fn note_refused(&mut self, at: PathAddr, ports: (u16, u16), peer_tag: u32, reason: RefusalReason) {
+        let set_up = (at.remote, ports, peer_tag);
+        if self.refused_last.contains(&set_up) {
+            return;
+        }
+        if self.refused_last.len() == REFUSED_KEPT {
+            self.refused_last.pop_front();
+        }
+        self.refused_last.push_back(set_up);
+        self.refused = Some(RefusedSetUp { at, local_port: ports.0, reason });
     }
 
     /// Counts another association that this peer sets up, if that is not too many.

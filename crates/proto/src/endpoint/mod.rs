@@ -191,6 +191,9 @@ pub struct Endpoint {
     schedule: Schedule,
     /// The last refused set-up, until the caller takes it.
     refused: Option<RefusedSetUp>,
+    /// The last refused set-ups, of which repeated packets are no further ones: the peer's address, the SCTP
+    /// ports and the peer's tag.
+    refused_last: VecDeque<(IpAddr, (u16, u16), u32)>,
     /// Slot of the association whose code ran last.
     running: Option<u32>,
     /// The set-up whose association is being made.
@@ -262,6 +265,7 @@ impl Endpoint {
             limits,
             schedule: Schedule::default(),
             refused: None,
+            refused_last: VecDeque::new(),
             running: None,
             accepting: None,
             dirty: VecDeque::new(),
@@ -642,7 +646,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes the last set-up that this endpoint refused, after
+    /// Takes the last set-up that this endpoint refused, once for each set-up, after
     /// [`DatagramOutcome::Replied`]. Anyone can forge one with [`RefusalReason::Protection`]: report those at
     /// a limited rate.
     pub fn take_refused(&mut self) -> Option<RefusedSetUp> {
