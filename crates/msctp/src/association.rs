@@ -203,7 +203,7 @@ impl Association {
         if !refused || lacks_credit {
             state.wake_driver();
         }
-        result.map_err(SendError::of)
+        result.map_err(|error| SendError::of(&error))
     }
 
     /// Receives the next message (RFC 9260 §11.1.7) of any stream without a [`Stream`](crate::Stream). `None`

@@ -365,9 +365,9 @@ pub enum SendError {
 }
 
 impl SendError {
-    pub(crate) fn of(error: msctp_proto::SendError) -> Self {
+    pub(crate) fn of(error: &msctp_proto::SendError) -> Self {
         use msctp_proto::SendError as Core;
-        match error {
+        match *error {
             Core::InvalidStream { stream, streams } => Self::InvalidStream { stream, streams },
             Core::Empty => Self::Empty,
             Core::TooLarge { len, max } => Self::TooLarge { len, max },
