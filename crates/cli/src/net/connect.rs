@@ -1,9 +1,10 @@
 //! `msctp connect`: the client of `msctp serve`.
 
+use msctp_terminal::Failure;
+
 use super::block_on;
 use super::exchange::{Input, exchange};
 use super::options::{NetArgs, PeerArgs};
-use crate::Failure;
 
 /// Connect standard input and output to `msctp serve`.
 #[derive(clap::Args)]

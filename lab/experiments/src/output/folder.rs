@@ -8,11 +8,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
+use msctp_terminal::input::os_error;
+use msctp_terminal::replace::{beside, is_part, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::{beside, is_part, write_file};
-use crate::input::os_error;
 
 /// File that lists the files of a folder of results.
 const MANIFEST: &str = ".msctp-files";

@@ -14,15 +14,15 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use msctp_terminal::system::os_error;
+use msctp_terminal::{Failure, print};
+
 use self::document::{Document, VERSION};
 pub(crate) use self::monitor::{Connections, Monitor};
 use self::socket::Socket;
 use super::Open;
 use super::security::SecurityArgs;
 use super::text::escape;
-use crate::Failure;
-use crate::running::print;
-use crate::system::os_error;
 
 /// Options of commands that publish a status.
 #[derive(clap::Args, Clone, Debug)]

@@ -1,4 +1,4 @@
-//! `msctp top`: a live view of what `msctp status` shows, for a terminal.
+//! `msctp status --watch`: a live view of what `msctp status` shows, for a terminal.
 
 mod frame;
 mod screen;
@@ -8,21 +8,21 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use msctp_terminal::{Failure, print};
+
 use self::frame::View;
 use self::screen::{Input, Key, Screen};
 use super::status::document::Document;
 use super::status::{self, Unread};
-use crate::Failure;
-use crate::running::print;
 
 /// Show the associations of running commands live: paths, rates, windows, moves.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp top                      a list of all processes; Enter opens one
-  msctp top 4711                 one, by its process ID
-  msctp top --interval 0.5       twice a second
-  msctp top | cat                prints once if stdout is not a terminal
+  msctp status --watch                      a list of all processes; Enter opens one
+  msctp status --watch 4711                 one, by its process ID
+  msctp status --watch --interval 0.5       twice a second
+  msctp status --watch | cat                prints once if stdout is not a terminal
 
 Keys: q or Ctrl-C ends; arrows choose a process or scroll, Enter opens it, Esc goes back to the list.
 
