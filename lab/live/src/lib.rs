@@ -1,5 +1,5 @@
 //! A scenario's associations, TCP connections and applications as real stacks in the emulator's hosts: the
-//! same file that `msctp sim` runs in virtual time, in real time with the `msctp` crate's endpoints over UDP
+//! same file that `msctp-lab sim` runs in virtual time, in real time with the `msctp` crate's endpoints over UDP
 //! and the kernel's TCP.
 //!
 //! Each host of the scenario is a network namespace ([`msctp_emu`]); a thread in it runs its endpoints, its

@@ -32,7 +32,7 @@ use super::{Open, block_on, failed, moves};
 Examples:
   msctp send film.mkv 192.0.2.1
   msctp send film.mkv 192.0.2.1 --code lusab-babad        the code that `msctp recv --code` printed
-  msctp send film.mkv example.net:9899 --policy inherit --prefer wlan,wwan
+  msctp send film.mkv example.net:9899 --policy conservative --prefer wlan,wwan
 
 Everything is encrypted. The receiver's key is remembered when it is new, and must stay the same; see `msctp identity`.
 

@@ -1,6 +1,6 @@
 //! Commands as services: `--config`, SIGHUP, `--drain`, as processes.
-#![cfg(feature = "net")]
 
+use crate::PROGRAM;
 use crate::client::{Forward, echoes};
 use crate::process::{HANGS, Server, by, end, folder, msctp, run, signal, stderr, wait_for};
 use crate::targets::echo;
@@ -328,7 +328,7 @@ fn systemd_takes_the_units() {
             assert!(["/usr/bin/msctp", "/bin/sh"].contains(&program), "{line}");
         }
         let unit = folder.join(path.file_name().unwrap().to_str().unwrap().replace('@', "@office"));
-        fs::write(&unit, text.replace("/usr/bin/msctp", env!("CARGO_BIN_EXE_msctp"))).unwrap();
+        fs::write(&unit, text.replace("/usr/bin/msctp", PROGRAM)).unwrap();
         units.push(unit);
     }
     assert_eq!(units.len(), 3);

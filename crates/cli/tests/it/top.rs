@@ -1,5 +1,4 @@
 //! `msctp top` in a pseudo-terminal, over servers on the loopback interface.
-#![cfg(feature = "net")]
 #![expect(clippy::disallowed_methods, reason = "real processes in real time")]
 
 use crate::process::{HANGS, Server, end, folder, msctp, stderr};

@@ -1,4 +1,4 @@
-//! `msctp emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so and
+//! `msctp-lab emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so and
 //! are left out, unless MSCTP_NEED_EMULATION=1.
 #![cfg(target_os = "linux")]
 
@@ -7,18 +7,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::PROGRAM;
 use crate::process::{end, signal, wait_for};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/wifi-lte.toml");
 
-fn msctp(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+fn lab(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
     command.args(["emulate", SCENARIO]).args(arguments);
     command
 }
 
 fn run(arguments: &[&str]) -> Output {
-    msctp(arguments).output().expect("starts")
+    lab(arguments).output().expect("starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -71,7 +72,7 @@ fn nothing_is_left(marker: &str, stop: impl FnOnce(&mut Child)) {
     let (name, value) = marker.split_once('=').expect("a variable");
     // One that ignores requests to end, and one that has left its session and its parent.
     let stubborn = "trap '' TERM INT HUP; setsid sleep 1000 & while :; do sleep 1; done";
-    let mut child = msctp(&["--in", "server", stubborn, "--quiet", "--", "sleep", "1000"])
+    let mut child = lab(&["--in", "server", stubborn, "--quiet", "--", "sleep", "1000"])
         .env(name, value)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -195,7 +196,7 @@ fn the_scenarios_own_associations_are_logged_as_by_the_simulator() {
     for (command, more, log) in
         [("emulate", &["--applications", "--quiet"][..], &logs[0]), ("sim", &[], &logs[1])]
     {
-        let mut run = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        let mut run = Command::new(PROGRAM);
         run.args([command, SCENARIO]).args(more).args(&set).arg("--qlog").arg(log);
         let output = run.output().expect("starts");
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));
@@ -237,7 +238,7 @@ fn invalid_input_is_rejected_before_any_set_up() {
     refused(run(&["--in", "nobody", "true"]), &["--in nobody", "mobile, server"]);
     refused(run(&["--host", "r", "--", "true"]), &["--host r", "mobile, server"]);
     refused(run(&["--set", "link.wifi.rate=fast", "--", "true"]), &["link.wifi.rate"]);
-    let mut mobile_ip = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut mobile_ip = Command::new(PROGRAM);
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mobile-ip.toml");
     let output = mobile_ip.args(["emulate", scenario, "--", "true"]).output().expect("starts");
     refused(output, &["mobile-ip.toml:", "node.ha.kind", "want kind = \"router\""]);
@@ -251,7 +252,7 @@ fn around_the_loss(wrapper: &str, at: &str, seconds: u32) -> serde_json::Value {
     let limit = seconds + 1;
     let client = format!("exec timeout {limit} {wrapper} iperf3 -c 10.0.0.1 -R -t {seconds} >/dev/null 2>&1");
     let times = [0, 1].map(|action| format!("action.{action}.at={at}"));
-    let mut command = msctp(&["--set", &times[0], "--set", &times[1]]);
+    let mut command = lab(&["--set", &times[0], "--set", &times[1]]);
     command.args(["--mptcp", "handover", "--quiet", "--summary", &summary, "--in", "server", &server]);
     // iperf3 only reports that the download failed; the arrivals show when.
     command.args(["--", "sh", "-c", &client]).output().expect("starts");
@@ -310,7 +311,7 @@ fn self_test(each: u64) {
         return;
     }
     let arguments = ["emulate", "--self-test", "--each", &format!("{each}ms"), "--json"];
-    let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).output().expect("starts");
+    let output = Command::new(PROGRAM).args(arguments).output().expect("starts");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let points = said["points"].as_array().expect("a list");
     let rates: Vec<_> = points.iter().filter_map(|point| point["rate"].as_u64()).collect();

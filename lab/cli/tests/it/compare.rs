@@ -1,17 +1,19 @@
-//! `msctp compare` from outside: the matrix, its page, and that its runs can be repeated by hand.
+//! `msctp-lab bench policies` from outside: the matrix, its page, and that its runs can be repeated by hand.
 
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn msctp(dir: &std::path::Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).current_dir(dir).output().expect("msctp starts")
+use crate::PROGRAM;
+
+fn lab(dir: &std::path::Path, arguments: &[&str]) -> Output {
+    Command::new(PROGRAM).args(arguments).current_dir(dir).output().expect("msctp-lab starts")
 }
 
 #[test]
 fn every_policy_meets_every_handover_and_the_oracle_has_no_regret() {
     let dir = tempfile::tempdir().unwrap();
-    let done = msctp(dir.path(), &["compare", "--seeds", "1", "--json"]);
+    let done = lab(dir.path(), &["bench", "policies", "--seeds", "1", "--json"]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let json: Value = serde_json::from_slice(&done.stdout).unwrap();
     let cells = json["cells"].as_array().unwrap();

@@ -1,21 +1,23 @@
 //! Turns a TOML file whose keys are a clap command's flags into arguments ([`ConfigFile`]), so that each
 //! value is parsed as on the command line.
 
+mod value;
+
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use msctp_names::suggest;
 use toml::de::DeTable;
 
-use super::value::{flags, key_of};
+use self::value::{flags, key_of};
 
 /// The file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileError {
+pub struct FileError {
     /// Number of the line, from 1.
-    pub(super) line: usize,
+    pub line: usize,
     /// The error on the line, and the allowed values.
-    pub(super) what: String,
+    pub what: String,
 }
 
 impl std::fmt::Display for FileError {
@@ -28,7 +30,7 @@ impl std::error::Error for FileError {}
 
 /// A configuration file, and the command that reads it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ConfigFile<'a> {
+pub struct ConfigFile<'a> {
     text: &'a str,
     command: &'a Command,
     except: &'a [&'a str],
@@ -37,7 +39,7 @@ pub(super) struct ConfigFile<'a> {
 impl<'a> ConfigFile<'a> {
     /// Creates the configuration file of a command from its text. `except` lists the identifiers of arguments
     /// that a file cannot have.
-    pub(super) const fn new(text: &'a str, command: &'a Command, except: &'a [&'a str]) -> Self {
+    pub const fn new(text: &'a str, command: &'a Command, except: &'a [&'a str]) -> Self {
         Self { text, command, except }
     }
 
@@ -47,7 +49,7 @@ impl<'a> ConfigFile<'a> {
     /// # Errors
     ///
     /// The file is not TOML, or has a key or a value that the command does not take.
-    pub(super) fn arguments(&self, given: &ArgMatches) -> Result<Vec<String>, FileError> {
+    pub fn arguments(&self, given: &ArgMatches) -> Result<Vec<String>, FileError> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let place = error.span().map_or(0, |span| span.start);
             self.failure(place, &format!("not TOML: {}", error.message()))

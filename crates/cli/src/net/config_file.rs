@@ -1,17 +1,13 @@
 //! `--config FILE`: a TOML file whose keys are the names of the command's flags. It becomes arguments before
-//! those of the command line.
-
-mod file;
-mod value;
+//! those of the command line (`msctp-config-file`).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, Command};
+use msctp_config_file::ConfigFile;
 use msctp_terminal::Failure;
 use msctp_terminal::system::read_text;
-
-use self::file::ConfigFile;
 
 /// The commands that take `--config`.
 const COMMANDS: [&str; 3] = ["serve", "forward", "tunnel"];

@@ -1,10 +1,12 @@
 //! Captures of example scenarios, and tshark, which reads them.
 
+#[path = "../../../../../crates/cli/tests/it/tshark/dissect.rs"]
 pub(crate) mod dissect;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::PROGRAM;
 use crate::process::temporary;
 
 pub(crate) use dissect::*;
@@ -13,14 +15,14 @@ pub(crate) use dissect::*;
 pub(crate) fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
     let file = temporary(name);
     let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(scenario);
-    let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
+    let run = Command::new(PROGRAM)
         .arg("sim")
         .arg(scenario)
         .args(changes.iter().flat_map(|change| ["--set", change]))
         .arg("--pcap")
         .arg(&file)
         .output()
-        .expect("msctp runs");
+        .expect("msctp-lab runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     file
 }

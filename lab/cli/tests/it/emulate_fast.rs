@@ -5,6 +5,7 @@
 
 use std::process::Command;
 
+use crate::PROGRAM;
 use crate::tshark::dissect::dissect;
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ fn sees_packets(addresses: [&str; 2], header: u64, (rate, mebibytes): (&str, u64
     let with_ecn = "sysctl -q -w net.ipv4.tcp_ecn=1 && exec";
     let server = format!("{with_ecn} iperf3 -s -1 >/dev/null 2>&1");
     let client = format!("{with_ecn} timeout 40 iperf3 -c {} -n {mebibytes}M >/dev/null 2>&1", addresses[1]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut command = Command::new(PROGRAM);
     command.args(["emulate", &path("fast.toml"), "--quiet", "--summary", &path("summary.json")]);
     command.args(["--pcap", &path("run.pcapng"), "--pcap-link", "fibre/forward"]);
     let output = command.args(["--in", "server", &server, "--", "sh", "-c", &client]).output();

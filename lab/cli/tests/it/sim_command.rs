@@ -1,8 +1,9 @@
-//! `msctp sim` from outside: what it prints, what it writes, how it exits.
+//! `msctp-lab sim` from outside: what it prints, what it writes, how it exits.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::PROGRAM;
 use crate::process::{self, finish, signal, temporary, wait_for};
 
 fn scenario(name: &str) -> PathBuf {
@@ -10,7 +11,7 @@ fn scenario(name: &str) -> PathBuf {
 }
 
 fn sim(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_msctp")).arg("sim").args(args).output().expect("msctp runs")
+    Command::new(PROGRAM).arg("sim").args(args).output().expect("msctp-lab runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -99,10 +100,10 @@ fn no_output_replaces_an_input_or_another_output() {
     std::fs::create_dir_all(&out).expect("a folder");
     let summary = at("out/summary.json");
     let replaces = |flag: &str, path: &str, input: &str| {
-        format!("msctp: {flag} {path}: would replace the input {input}: want another path\n")
+        format!("msctp-lab: {flag} {path}: would replace the input {input}: want another path\n")
     };
     let shared = |flag: &str, path: &str, other: &str| {
-        format!("msctp: {flag} {path}: also the output of {other}: want another path\n")
+        format!("msctp-lab: {flag} {path}: also the output of {other}: want another path\n")
     };
     let [pcap, events, series] = ["--pcap", "--events", "--series"].map(|flag| [flag, same.as_str()]);
     for (outputs, message) in [
@@ -117,7 +118,7 @@ fn no_output_replaces_an_input_or_another_output() {
         assert_eq!((ran.status.code(), text(&ran.stderr)), (Some(2), message));
     }
     let draw = ["scenario", "draw", &own, "--out", &own];
-    let draw = Command::new(env!("CARGO_BIN_EXE_msctp")).args(draw).output().expect("msctp runs");
+    let draw = Command::new(PROGRAM).args(draw).output().expect("msctp-lab runs");
     assert_eq!((draw.status.code(), text(&draw.stderr)), (Some(2), replaces("--out", &own, &own)));
     for name in ["rate-adaptation.toml", "signal.toml"] {
         assert!(std::fs::read(at(name)).expect("kept") == std::fs::read(scenario(name)).expect("read"));
@@ -152,9 +153,7 @@ fn a_run_folder_has_everything_to_repeat_the_run() {
     assert_eq!(summary["trace_hash"].as_str().map(str::len), Some(64));
     assert_eq!(names(&dir), [".msctp-files", "run.json", "series.parquet", "summary.json"]);
 
-    let rerun = |dir: &str| {
-        Command::new(env!("CARGO_BIN_EXE_msctp")).args(["rerun", dir]).output().expect("msctp runs")
-    };
+    let rerun = |dir: &str| Command::new(PROGRAM).args(["rerun", dir]).output().expect("msctp-lab runs");
     let same = rerun(place);
     assert_eq!(
         text(&same.stdout),
@@ -189,36 +188,36 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
     for (args, message) in [
         (
             vec!["nowhere.toml"],
-            "msctp: cannot read nowhere.toml: No such file or directory; want the path of a file\n"
+            "msctp-lab: cannot read nowhere.toml: No such file or directory; want the path of a file\n"
                 .to_owned(),
         ),
         (
             vec![path, "--set", "link=[]"],
             format!(
-                "msctp: {path}:90: association.download.client_addresses: \"mn\" does not have the address 10.0.1.2: want a link to it with that address\n"
+                "msctp-lab: {path}:90: association.download.client_addresses: \"mn\" does not have the address 10.0.1.2: want a link to it with that address\n"
             ),
         ),
         (
             vec![path, "--set", "link.wlan.rate=-1Mbps"],
             format!(
-                "msctp: {path}: link.wlan.rate: \"-1Mbps\" is not a rate: want a number of at least 0 with a unit, such as \
+                "msctp-lab: {path}: link.wlan.rate: \"-1Mbps\" is not a rate: want a number of at least 0 with a unit, such as \
                  384kbps, 11Mbps, 1Gbps or 9600bps\n"
             ),
         ),
         (
             vec![path, "--pcap", "/dev/null", "--pcap-link", "wlam"],
-            "msctp: --pcap-link: there is no link \"wlam\"; did you mean \"wlan\"?\n".to_owned(),
+            "msctp-lab: --pcap-link: there is no link \"wlam\"; did you mean \"wlan\"?\n".to_owned(),
         ),
         (
             vec![path, "--set", "sctp.default.handover_policy=adaptiv"],
             format!(
-                "msctp: {path}: sctp.default.handover_policy: \"adaptiv\" is unknown; did you mean \"adaptive\"?\n"
+                "msctp-lab: {path}: sctp.default.handover_policy: \"adaptiv\" is unknown; did you mean \"adaptive\"?\n"
             ),
         ),
         (
             vec![path, "--set", "sctp.default.controller=cubik"],
             format!(
-                "msctp: {path}: sctp.default.controller: \"cubik\" is unknown; did you mean \"cubic\"?\n"
+                "msctp-lab: {path}: sctp.default.controller: \"cubik\" is unknown; did you mean \"cubic\"?\n"
             ),
         ),
     ] {
@@ -246,7 +245,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run_by_its_flag() {
         ("--series", "/proc/series", missing),
     ] {
         let out = sim(&[path, flag, place]);
-        assert_eq!(text(&out.stderr), format!("msctp: cannot write {flag} {place}: {why}"));
+        assert_eq!(text(&out.stderr), format!("msctp-lab: cannot write {flag} {place}: {why}"));
         assert_eq!(out.status.code(), Some(2), "{flag} {place}");
         assert!(out.stdout.is_empty(), "nothing was run: {}", text(&out.stdout));
     }
@@ -260,7 +259,7 @@ fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
         let file = temporary(&format!("interrupted-{name}.pcapng"));
         std::fs::write(&file, "old").expect("written");
         let qlog = temporary(&format!("interrupted-{name}.sqlog"));
-        let child = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        let child = Command::new(PROGRAM)
             .arg("sim")
             .arg(scenario("bulk-wlan.toml"))
             .args(["--set", "duration=1000000s", "--pcap-link", "wlan/reverse", "--pcap"])
@@ -270,7 +269,7 @@ fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()
-            .expect("msctp runs");
+            .expect("msctp-lab runs");
         let part = PathBuf::from(format!("{}.{}.part", file.display(), child.id()));
         wait_for("it captures", || std::fs::metadata(&part).is_ok_and(|m| m.len() > 10_000));
         assert_eq!(std::fs::read(&file).expect("there"), b"old", "until the run is over");
@@ -278,7 +277,7 @@ fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
         let out = finish(child);
         assert_eq!(out.status.code(), Some(code), "{}", text(&out.stderr));
         let stderr = text(&out.stderr);
-        let at = stderr.strip_prefix("msctp: interrupted at ").and_then(|rest| rest.split(' ').next());
+        let at = stderr.strip_prefix("msctp-lab: interrupted at ").and_then(|rest| rest.split(' ').next());
         let at: f64 = at.and_then(|at| at.parse().ok()).unwrap_or_else(|| panic!("{stderr}"));
         assert!(at % 1000.0 != 0.0, "not only at the end of a piece of 1000 s: {stderr}");
         assert!(text(&out.stdout).starts_with("bulk-wlan: "), "{}", text(&out.stdout));
@@ -348,11 +347,11 @@ fn standard_output_is_no_capture_file_and_no_folder() {
     let dir = folder("dash", &[]);
     let path = std::fs::canonicalize(scenario("handover.toml")).expect("there");
     for flag in ["--pcap", "--out"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        let mut command = Command::new(PROGRAM);
         command.current_dir(&dir).arg("sim").arg(&path).args([flag, "-"]);
-        let out = command.output().expect("msctp runs");
+        let out = command.output().expect("msctp-lab runs");
         assert_eq!(out.status.code(), Some(2));
-        let want = format!("msctp: {flag} -: standard output is for the summary");
+        let want = format!("msctp-lab: {flag} -: standard output is for the summary");
         assert!(text(&out.stderr).starts_with(&want), "{}", text(&out.stderr));
         assert_eq!(names(&dir), [""; 0], "no file called -");
     }
@@ -412,7 +411,7 @@ fn an_override_of_an_unknown_profile_is_rejected_and_unused_parts_are_listed() {
     assert_eq!(out.status.code(), Some(2));
     assert_eq!(
         text(&out.stderr),
-        "msctp: override sctp.defualt.pmtu=1400: there is no sctp profile \"defualt\"; did you mean \"default\"?\n"
+        "msctp-lab: override sctp.defualt.pmtu=1400: there is no sctp profile \"defualt\"; did you mean \"default\"?\n"
     );
     let out = sim(&[path, "--until", "1s"]);
     assert_eq!(text(&out.stderr), "", "everything in it is used");
@@ -426,17 +425,17 @@ fn an_override_of_an_unknown_profile_is_rejected_and_unused_parts_are_listed() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert_eq!(
         text(&out.stderr),
-        "msctp: warning: sctp.spare is not used: no association names it\n\
-         msctp: warning: node.alone is not used: it has no link\n\
-         msctp: warning: node.idle is not used: no traffic starts or ends there\n\
-         msctp: warning: link.unneeded is not used: no traffic is routed over it\n"
+        "msctp-lab: warning: sctp.spare is not used: no association names it\n\
+         msctp-lab: warning: node.alone is not used: it has no link\n\
+         msctp-lab: warning: node.idle is not used: no traffic starts or ends there\n\
+         msctp-lab: warning: link.unneeded is not used: no traffic is routed over it\n"
     );
 }
 
 #[test]
 fn the_version_is_the_programs_and_counts_agree_with_their_nouns() {
     assert!(
-        text(&sim(&["--version"]).stdout).starts_with("msctp 0."),
+        text(&sim(&["--version"]).stdout).starts_with("msctp-lab 0."),
         "{}",
         text(&sim(&["--version"]).stdout)
     );
@@ -453,7 +452,7 @@ fn the_version_is_the_programs_and_counts_agree_with_their_nouns() {
 
 #[test]
 fn metrics_are_printed_in_place_of_the_summary() {
-    let listed = Command::new(env!("CARGO_BIN_EXE_msctp")).arg("metrics").output().expect("msctp runs");
+    let listed = Command::new(PROGRAM).args(["scenario", "metrics"]).output().expect("msctp-lab runs");
     assert!(text(&listed.stdout).contains("\nrun.fairness:NAME[@FROM..TO] (1)\n"), "its link must be named");
     let path = scenario("handover.toml");
     let path = path.to_str().expect("UTF-8");
@@ -476,7 +475,9 @@ fn metrics_are_printed_in_place_of_the_summary() {
     assert_eq!(wrong.status.code(), Some(2));
     assert_eq!(
         text(&wrong.stderr).lines().last(),
-        Some("msctp: --metric: link.drops:wlna: the scenario has no link \"wlna\"; did you mean \"wlan\"?")
+        Some(
+            "msctp-lab: --metric: link.drops:wlna: the scenario has no link \"wlna\"; did you mean \"wlan\"?"
+        )
     );
     let none = sim(&[path, "--metric", "handover.gap@41s.."]);
     assert_eq!((none.status.code(), none.stdout.len()), (Some(1), 0));
@@ -485,19 +486,19 @@ fn metrics_are_printed_in_place_of_the_summary() {
 
 #[test]
 fn a_key_is_explained_and_a_mistyped_one_exits_with_2() {
-    let msctp = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(args).output().expect("starts");
+    let lab = |args: &[&str]| {
+        let output = Command::new(PROGRAM).args(args).output().expect("starts");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, out, _) = msctp(&["scenario", "explain", "node.home.nat.mapping"]);
+    let (code, out, _) = lab(&["scenario", "explain", "node.home.nat.mapping"]);
     assert!(code == Some(0) && out.contains("default: \"endpoint-independent\""), "{out}");
-    let (code, _, err) = msctp(&["scenario", "explain", "link.rat"]);
+    let (code, _, err) = lab(&["scenario", "explain", "link.rat"]);
     assert!(
         code == Some(2) && err.contains("there is no key \"link.rat\"; did you mean \"link.rate\"?"),
         "{err}"
     );
-    let (code, out, _) = msctp(&["scenario", "schema"]);
+    let (code, out, _) = lab(&["scenario", "schema"]);
     let schema: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &schema["properties"]["seed"]["type"]), (Some(0), &serde_json::json!("integer")));
 }
@@ -511,7 +512,7 @@ fn wrong_numbers_and_combinations_are_rejected_in_plain_words() {
         (&["sweep", path, "--threads", "0"], "want a whole number, at least 1"),
         (&["sim", path, "--metric", "handover.gap", "--hash"], "cannot be used with"),
     ] {
-        let out = Command::new(env!("CARGO_BIN_EXE_msctp")).args(args).output().expect("msctp runs");
+        let out = Command::new(PROGRAM).args(args).output().expect("msctp-lab runs");
         let said = text(&out.stderr);
         assert!(out.status.code() == Some(2) && said.contains(want), "{said}");
     }

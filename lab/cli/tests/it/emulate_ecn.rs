@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::PROGRAM;
 use crate::tshark::dissect::dissect;
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ fn emulate(arguments: &[&str]) -> Option<Ran> {
     let (summary, capture) = (dir.path().join("summary.json"), dir.path().join("run.pcapng"));
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bulk-wlan.toml");
     let path = |path: &Path| path.display().to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut command = Command::new(PROGRAM);
     command.args(["emulate", scenario, "--quiet", "--summary", &path(&summary), "--pcap", &path(&capture)]);
     // Of one link: a packet captured twice looks like a retransmission.
     command.args(["--pcap-link", "wlan"]);

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::PROGRAM;
+
 /// A series of a figure with its commands.
 struct Series {
     slug: String,
@@ -35,7 +37,7 @@ pub(crate) fn repeat(report: &Path, dir: &Path, texts: &[&str]) {
 
 fn compare(series: &Series, place: usize, dir: &Path) {
     let Series { slug, name, commands, rows } = series;
-    let own = Path::new(env!("CARGO_BIN_EXE_msctp")).parent().unwrap();
+    let own = Path::new(PROGRAM).parent().unwrap();
     let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
     let done = Command::new("sh").args(["-c", &commands[place]]).env("PATH", path).current_dir(dir).output();
     let done = done.unwrap();

@@ -4,13 +4,13 @@ use clap::{Arg, ArgAction};
 use toml::de::DeValue;
 
 /// Returns the key of an argument: its long name, else its letter, else its placeholder.
-pub(super) fn key_of(arg: &Arg) -> String {
+pub(crate) fn key_of(arg: &Arg) -> String {
     let letter = || arg.get_short().map(String::from);
     arg.get_long().map(str::to_owned).or_else(letter).unwrap_or_else(|| arg.get_id().to_string())
 }
 
 /// Returns the arguments of a key with this value, or an error about the value.
-pub(super) fn flags(arg: &Arg, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+pub(crate) fn flags(arg: &Arg, value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let flag = match (arg.get_long(), arg.get_short()) {
         (Some(long), _) => format!("--{long}"),
         (None, Some(short)) => format!("-{short}"),

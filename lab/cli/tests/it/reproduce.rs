@@ -1,5 +1,6 @@
-//! `msctp reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by hand.
+//! `msctp-lab reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by hand.
 
+use crate::PROGRAM;
 use crate::points;
 
 use std::path::Path;
@@ -7,8 +8,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn msctp(dir: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).current_dir(dir).output().expect("msctp starts")
+fn lab(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(PROGRAM).args(arguments).current_dir(dir).output().expect("msctp-lab starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -22,7 +23,7 @@ fn quick<'a>(paper: &'a str, seeds: &'a str, threads: &'a str) -> [&'a str; 8] {
 
 /// Makes the report of these options into `dir`.
 fn report(dir: &Path, options: [&str; 8]) {
-    let done = msctp(dir, &[&options[..], &["report"]].concat());
+    let done = lab(dir, &[&options[..], &["report"]].concat());
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(text(&done.stdout).contains(" claims: "), "{}", text(&done.stdout));
     assert!(text(&done.stderr).contains("index.html"), "{}", text(&done.stderr));
@@ -87,7 +88,7 @@ fn is_whole_and_repeats(expected: &Expected<'_>) {
     }
 
     // The same bytes in every file, from one thread and from two.
-    let again = msctp(dir.path(), &["rerun", "report", "--threads", "1"]);
+    let again = lab(dir.path(), &["rerun", "report", "--threads", "1"]);
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert!(text(&again.stdout).contains("files are the same"), "{}", text(&again.stdout));
 
@@ -117,7 +118,7 @@ fn slow_the_report_is_whole_repeats_and_does_not_depend_on_threads() {
         figures: 5..=13,
         run: (20, "user_bytes"),
         // A mean, a paired difference, a mean of each second of a curve, a difference of two curves.
-        points: &["END { printf", "echo $(msctp", "NR == 1", "sed 's/^/-,/'"],
+        points: &["END { printf", "echo $(msctp-lab", "NR == 1", "sed 's/^/-,/'"],
     });
 }
 
@@ -138,7 +139,7 @@ fn resumes_to_the_same_report(seeds: &str) {
     let arguments = quick("fu-atiquzzaman", seeds, "2");
     report(whole.path(), arguments);
     let out = broken.path().join("report");
-    let mut started = Command::new(env!("CARGO_BIN_EXE_msctp"))
+    let mut started = Command::new(PROGRAM)
         .args(arguments)
         .arg(&out)
         .stderr(std::process::Stdio::null())
@@ -158,7 +159,7 @@ fn resumes_to_the_same_report(seeds: &str) {
     started.wait().unwrap();
     assert!(!out.join("index.html").exists());
 
-    let again = msctp(broken.path(), &[&arguments[..], &[out.to_str().unwrap()]].concat());
+    let again = lab(broken.path(), &[&arguments[..], &[out.to_str().unwrap()]].concat());
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert!(text(&again.stderr).contains("runs are done already"), "{}", text(&again.stderr));
     assert!(!out.join(".runs").exists(), "nothing is kept after the report");
@@ -178,7 +179,7 @@ fn an_interrupted_rerun_leaves_the_complete_report() {
     let out = dir.path().join("report");
     let files = ["index.html", "claims.json", "provenance.json", "data/runs.csv"];
     let complete = files.map(|name| read(&out.join(name)));
-    let started = Command::new(env!("CARGO_BIN_EXE_msctp"))
+    let started = Command::new(PROGRAM)
         .args(quick("fu-atiquzzaman", "2", "1"))
         .arg(&out)
         .stderr(std::process::Stdio::piped())
@@ -201,7 +202,7 @@ fn an_interrupted_rerun_leaves_the_complete_report() {
     assert!(complete == files.map(|name| read(&out.join(name))), "the complete report is as it was");
     assert!(read(&out.join("incomplete/index.html")).contains("Interrupted"));
 
-    let again = msctp(dir.path(), &[&quick("fu-atiquzzaman", "2", "2")[..], &["report"]].concat());
+    let again = lab(dir.path(), &[&quick("fu-atiquzzaman", "2", "2")[..], &["report"]].concat());
     let stderr = text(&again.stderr);
     assert!(again.status.success(), "{stderr}");
     assert!(stderr.contains(" more from an earlier run"), "{stderr}");
@@ -213,7 +214,7 @@ fn an_interrupted_rerun_leaves_the_complete_report() {
 #[ignore = "simulates all papers, for a minute and a half of CPU time; scripts/test slow runs it"]
 fn slow_all_papers_come_in_one_report() {
     let dir = tempfile::tempdir().unwrap();
-    let done = msctp(dir.path(), &["reproduce", "--quick", "--seeds", "1", "--json"]);
+    let done = lab(dir.path(), &["reproduce", "--quick", "--seeds", "1", "--json"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let printed: Value = serde_json::from_slice(&done.stdout).unwrap();
     let report = dir.path().join("msctp-report");
@@ -233,7 +234,7 @@ fn slow_all_papers_come_in_one_report() {
         claims += own.as_array().unwrap().len();
     }
     assert!(claims >= 9);
-    let again = msctp(&report, &["rerun", "fu-atiquzzaman"]);
+    let again = lab(&report, &["rerun", "fu-atiquzzaman"]);
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert!(text(&again.stdout).contains("files are the same"), "{}", text(&again.stdout));
     assert_eq!(written.as_array().unwrap().len(), claims);
@@ -252,9 +253,9 @@ fn repeat_by_hand(report: &Path, (row, bytes_column): (usize, &str)) {
         |name: &str| runs.lines().next().unwrap().split(',').position(|known| known == name).unwrap();
     let row: Vec<&str> = lines.nth(row).unwrap().split(',').collect();
     let mut words = row[column("command")].split(' ');
-    assert_eq!(words.next(), Some("msctp"));
+    assert_eq!(words.next(), Some("msctp-lab"));
     let arguments: Vec<&str> = words.chain(["--json"]).collect();
-    let done = msctp(report, &arguments);
+    let done = lab(report, &arguments);
     assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
     let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
     let bytes = &summary["associations"][0]["to_client"]["bytes"];
@@ -270,7 +271,7 @@ fn wrong_arguments_are_refused_with_code_2() {
         &["reproduce", "kim-koh", "--threads", "0"],
         &["reproduce", "kim-koh", "--quick", "--out", "/dev/null/report"],
     ] {
-        let done = msctp(dir.path(), arguments);
+        let done = lab(dir.path(), arguments);
         assert_eq!(done.status.code(), Some(2), "{arguments:?}: {}", text(&done.stderr));
         assert!(!done.stderr.is_empty());
     }
@@ -297,7 +298,7 @@ fn a_page_of_a_faulty_atlas_says_which_one_and_is_not_written() {
     for paper in ["kim-koh", "fu-atiquzzaman", "afif", "eklund", "park-jang"] {
         report(paper);
     }
-    let done = msctp(dir.path(), &["reproduce", "--page", "docs/page.md", "--quick"]);
+    let done = lab(dir.path(), &["reproduce", "--page", "docs/page.md", "--quick"]);
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
     let said = text(&done.stderr);
     assert!(
@@ -312,7 +313,7 @@ fn an_atlas_says_the_share_and_repeats_on_any_number_of_threads() {
     let atlas = |threads: &str| {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("atlas");
-        let done = msctp(
+        let done = lab(
             dir.path(),
             &[
                 "reproduce",
@@ -350,7 +351,7 @@ fn other_seeds_and_the_stacks_of_the_papers_time_give_grades_that_a_report_shows
     let dir = tempfile::tempdir().unwrap();
     let again = |other: &str, more: &[&str]| {
         let args = [&["reproduce", "afif", "--quick", "--seeds", "2", "--again", other][..], more].concat();
-        msctp(dir.path(), &args)
+        lab(dir.path(), &args)
     };
     let done = again("seeds", &[]);
     assert!(done.status.success(), "{}", text(&done.stderr));
@@ -360,13 +361,13 @@ fn other_seeds_and_the_stacks_of_the_papers_time_give_grades_that_a_report_shows
         serde_json::from_str::<Value>(&read(&path)).unwrap()
     };
     assert_eq!(grades("seeds")["seeds"], serde_json::json!([3, 4]));
-    assert_eq!(grades("seeds")["command"], "msctp reproduce afif --quick --seeds 2 --again seeds");
+    assert_eq!(grades("seeds")["command"], "msctp-lab reproduce afif --quick --seeds 2 --again seeds");
     let done = again("period", &["--threads", "1"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert_eq!(grades("period")["seeds"], serde_json::json!([1, 2]), "the report's");
     assert_eq!(grades("period")["claims"].as_array().unwrap().len(), 5);
 
-    let done = msctp(dir.path(), &["reproduce", "afif", "--quick", "--seeds", "2", "--claims", "--json"]);
+    let done = lab(dir.path(), &["reproduce", "afif", "--quick", "--seeds", "2", "--claims", "--json"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let claims: Value = serde_json::from_str(&text(&done.stdout)).unwrap();
     for claim in claims.as_array().unwrap() {
@@ -376,7 +377,7 @@ fn other_seeds_and_the_stacks_of_the_papers_time_give_grades_that_a_report_shows
         assert!(claim["period"]["grade"].is_string(), "{claim}");
     }
 
-    let done = msctp(dir.path(), &["reproduce", "eklund", "--again", "period"]);
+    let done = lab(dir.path(), &["reproduce", "eklund", "--again", "period"]);
     assert_eq!(done.status.code(), Some(2));
     assert!(text(&done.stderr).contains("ran on real stacks"), "{}", text(&done.stderr));
 }

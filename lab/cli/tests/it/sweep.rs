@@ -1,5 +1,6 @@
-//! `msctp sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is kept.
+//! `msctp-lab sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is kept.
 
+use crate::PROGRAM;
 use crate::points;
 
 use std::fs;
@@ -13,13 +14,13 @@ fn root() -> PathBuf {
 }
 
 fn command(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut command = Command::new(PROGRAM);
     command.arg("sweep").args(arguments).current_dir(dir);
     command
 }
 
 fn sweep(dir: &Path, arguments: &[&str]) -> Output {
-    command(dir, arguments).output().expect("msctp starts")
+    command(dir, arguments).output().expect("msctp-lab starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -74,8 +75,8 @@ fn the_experiment_of_the_tutorial_prints_what_it_shows_and_writes_a_whole_report
     // A row repeats its run by hand.
     let csv = read(&report.join("data/runs.csv"));
     let row = csv.lines().nth(1).unwrap();
-    let (values, run) = row.rsplit_once(",msctp ").unwrap();
-    let again = Command::new(env!("CARGO_BIN_EXE_msctp"))
+    let (values, run) = row.rsplit_once(",msctp-lab ").unwrap();
+    let again = Command::new(PROGRAM)
         .args(run.split(' '))
         .args(["--metric", "handover.after"])
         .current_dir(dir.path())
@@ -140,7 +141,7 @@ fn a_faulty_file_is_refused_with_its_place_before_anything_is_written() {
     let error = text(&done.stderr);
     assert!(
         error.starts_with(
-            "msctp: walk-policies.toml:11: axis.loss.values: with policy conservative, loss 1.5: "
+            "msctp-lab: walk-policies.toml:11: axis.loss.values: with policy conservative, loss 1.5: "
         ),
         "{error}"
     );
@@ -193,7 +194,7 @@ fn rerun_finds_the_same_files_and_names_those_that_differ() {
     let temporary = dir.path().join("temporary");
     fs::create_dir(&temporary).unwrap();
     let rerun = |threads: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        let mut command = Command::new(PROGRAM);
         command.env("TMPDIR", &temporary);
         command.args(["rerun", "first", "--threads", threads]).current_dir(dir.path()).output().unwrap()
     };
@@ -216,7 +217,7 @@ fn rerun_finds_the_same_files_and_names_those_that_differ() {
     assert!(error.contains("3 of ") && error.contains(differ), "{error}");
     fs::rename(dir.path().join("first/run.json"), dir.path().join("run.json")).unwrap();
     let error = text(&rerun("1").stderr);
-    assert!(error.contains("first/run.json: no such file: want a folder of msctp sim --out"), "{error}");
+    assert!(error.contains("first/run.json: no such file: want a folder of msctp-lab sim --out"), "{error}");
     fs::write(dir.path().join("first/run.json"), "{}").unwrap();
     let again = rerun("1");
     assert_eq!(again.status.code(), Some(2));
@@ -240,9 +241,9 @@ fn bench_handover_checks_its_folder_before_the_runs() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("out")).unwrap();
     fs::write(dir.path().join("out/data"), "mine").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut command = Command::new(PROGRAM);
     command.args(["bench", "handover", "--traces", "none", "--out", "out"]).current_dir(dir.path());
-    let refused = command.output().expect("msctp starts");
+    let refused = command.output().expect("msctp-lab starts");
     assert_eq!(refused.status.code(), Some(2));
     let error = text(&refused.stderr);
     assert!(
