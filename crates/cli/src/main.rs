@@ -11,9 +11,11 @@ mod decrypt;
 mod doctor;
 mod identity;
 mod net;
+mod renamed;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use msctp_terminal::program::{completions, man};
 use msctp_terminal::{Failure, exit, program};
@@ -53,7 +55,6 @@ enum Command {
     Connect(net::connect::Args),
     Perf(net::perf::Args),
     Status(net::status::Args),
-    Top(net::top::Args),
     Identity(identity::Args),
     Decrypt(decrypt::Args),
     Doctor(doctor::Args),
@@ -79,7 +80,12 @@ enum Unusable {
 /// Parses the arguments of this process, and of its configuration file.
 fn parse() -> Result<Cli, Unusable> {
     let mut program = arguments();
-    let given = net::config_file::expand(&program, std::env::args_os().collect()).map_err(Unusable::File)?;
+    let given: Vec<_> = std::env::args_os().collect();
+    let name = given.iter().skip(1).find(|argument| *argument != "help").and_then(|name| name.to_str());
+    if let Some(error) = name.and_then(renamed::error) {
+        return Err(Unusable::Usage(program.error(ErrorKind::InvalidSubcommand, error)));
+    }
+    let given = net::config_file::expand(&program, given).map_err(Unusable::File)?;
     let matches = program.try_get_matches_from_mut::<Vec<_>, _>(given).map_err(Unusable::Usage)?;
     Cli::from_arg_matches(&matches).map_err(|error| Unusable::Usage(error.format(&mut program)))
 }
@@ -120,7 +126,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Connect(args) => net::connect::run(&args),
         Command::Perf(args) => net::perf::run(&args),
         Command::Status(args) => net::status::run(&args),
-        Command::Top(args) => net::top::run(&args),
         Command::Identity(args) => identity::run(&args),
         Command::Decrypt(args) => decrypt::run(&args),
         Command::Doctor(args) => doctor::run(&args),

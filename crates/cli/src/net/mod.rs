@@ -32,7 +32,6 @@ mod sources;
 pub(crate) mod status;
 mod tcp;
 mod text;
-pub(crate) mod top;
 mod transfer;
 
 use std::time::Duration;

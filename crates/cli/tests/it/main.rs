@@ -14,15 +14,16 @@ mod net_security;
 mod process;
 mod readme;
 mod recv_disk;
+mod renamed;
 mod scale;
 mod service;
 mod sources;
 mod status;
 mod targets;
 mod tcp;
-mod top;
 #[path = "tshark/dissect.rs"]
 mod tshark;
+mod watch;
 
 /// Path of the program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_msctp");

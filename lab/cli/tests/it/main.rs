@@ -14,6 +14,7 @@ mod points;
 #[path = "../../../../crates/cli/tests/it/process/mod.rs"]
 mod process;
 mod readme;
+mod renamed;
 mod reproduce;
 mod sim_command;
 mod sweep;

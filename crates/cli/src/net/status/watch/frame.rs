@@ -1,7 +1,7 @@
 //! The lines of the view, for a terminal of any size.
 
-use crate::net::status::document::{AssociationStatus, Document, PathStatus};
-use crate::net::status::table::{bits, bytes, duration};
+use super::super::document::{AssociationStatus, Document, PathStatus};
+use super::super::table::{bits, bytes, duration};
 use crate::net::text::escape;
 
 /// Columns and rows.

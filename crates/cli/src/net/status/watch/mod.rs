@@ -12,33 +12,11 @@ use msctp_terminal::{Failure, print};
 
 use self::frame::View;
 use self::screen::{Input, Key, Screen};
-use super::status::document::Document;
-use super::status::{self, Unread};
+use super::document::Document;
+use super::{Unread, read, read_each};
 
-/// Show the associations of running commands live: paths, rates, windows, moves.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  msctp status --watch                      a list of all processes; Enter opens one
-  msctp status --watch 4711                 one, by its process ID
-  msctp status --watch --interval 0.5       twice a second
-  msctp status --watch | cat                prints once if stdout is not a terminal
-
-Keys: q or Ctrl-C ends; arrows choose a process or scroll, Enter opens it, Esc goes back to the list.
-
-NO_COLOR switches bold text off.
-
-Exit codes: 0 after q, or when the process has ended, 1 no process answered, 2 invalid arguments.")]
-pub(crate) struct Args {
-    /// A process ID, or the path of a socket (--status).
-    #[arg(value_name = "PID|PATH")]
-    process: Option<String>,
-    /// Seconds between two readings, 0.1 to 3600.
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
-    interval: Duration,
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
+/// Parses the seconds between two readings.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
     seconds
         .map(Duration::from_secs_f64)
@@ -51,8 +29,9 @@ const PRINT_WIDTH: usize = 160;
 /// Longest wait for a key.
 const TICK: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let first = status::read(args.process.as_deref())?;
+/// Shows one process, or all, until a key, a signal or the end of the processes.
+pub(super) fn run(process: Option<&str>, interval: Duration) -> Result<(), Failure> {
+    let first = read(process)?;
     let can_draw = stdout().is_terminal() && std::io::stdin().is_terminal();
     if !can_draw || std::env::var_os("TERM").is_none_or(|term| term == "dumb") {
         return print(|out| {
@@ -62,8 +41,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let failed = |error| Failure::Run(format!("cannot use the terminal: {error}"));
     let screen = Screen::open().map_err(failed)?;
-    let mut top = Top::new(args.process.is_some(), first);
-    let ended = top.run(&screen, &start_reader(args)).map_err(failed)?;
+    let mut watch = Watch::new(process.is_some(), first);
+    let ended = watch.run(&screen, &start_reader(process, interval)).map_err(failed)?;
     drop(screen);
     ended.map_or(Ok(()), |line| print(|out| writeln!(out, "{line}")))
 }
@@ -73,13 +52,13 @@ type Reading = Vec<(PathBuf, Result<Document, Unread>)>;
 
 /// Reads the processes repeatedly in a thread, so that a process that hangs does not delay keys.
 #[expect(clippy::disallowed_methods, reason = "real processes in real time")]
-fn start_reader(args: &Args) -> Receiver<Reading> {
+fn start_reader(process: Option<&str>, interval: Duration) -> Receiver<Reading> {
     let (sender, receiver) = channel();
-    let (process, interval) = (args.process.clone(), args.interval);
+    let process = process.map(str::to_owned);
     std::thread::spawn(move || {
         loop {
             let begin = Instant::now();
-            if sender.send(status::read_each(process.as_deref()).0).is_err() {
+            if sender.send(read_each(process.as_deref()).0).is_err() {
                 return;
             }
             std::thread::sleep(interval.saturating_sub(begin.elapsed()));
@@ -89,7 +68,7 @@ fn start_reader(args: &Args) -> Receiver<Reading> {
 }
 
 /// The state of the view.
-struct Top {
+struct Watch {
     /// True if the command names one process, so that there is no list.
     is_single: bool,
     view: View,
@@ -101,7 +80,7 @@ struct Top {
     unanswered: Vec<String>,
 }
 
-impl Top {
+impl Watch {
     fn new(is_single: bool, documents: Vec<(PathBuf, Document)>) -> Self {
         let (sockets, documents): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
         let open = (documents.len() == 1).then(|| documents[0].pid);
@@ -213,8 +192,8 @@ impl Top {
 
 #[cfg(test)]
 mod tests {
+    use super::frame::tests::document;
     use super::*;
-    use crate::net::top::frame::tests::document;
 
     /// Returns a process and its socket.
     fn known(pid: u32) -> (PathBuf, Document) {
@@ -230,64 +209,64 @@ mod tests {
         (known(pid).0, Err(Unread::Failed("no answer for 5 s".to_owned())))
     }
 
-    fn pids(top: &Top) -> Vec<u32> {
-        top.view.documents.iter().map(|document| document.pid).collect()
+    fn pids(watch: &Watch) -> Vec<u32> {
+        watch.view.documents.iter().map(|document| document.pid).collect()
     }
 
     #[test]
     fn a_process_that_ends_goes_from_the_list_with_a_note_until_a_key() {
-        let mut top = Top::new(false, vec![known(1), known(2)]);
-        assert_eq!(top.view.open, None, "several processes begin with a list");
-        top.press(Key::Down);
-        top.press(Key::Enter);
-        assert_eq!(top.view.open, Some(2));
+        let mut watch = Watch::new(false, vec![known(1), known(2)]);
+        assert_eq!(watch.view.open, None, "several processes begin with a list");
+        watch.press(Key::Down);
+        watch.press(Key::Enter);
+        assert_eq!(watch.view.open, Some(2));
         let killed = (known(2).0, Err(Unread::Ended("the process was killed".to_owned())));
-        assert_eq!(top.update(vec![answers(1), killed]), None);
-        assert_eq!((top.view.open, top.view.selected), (None, 0));
-        assert_eq!(pids(&top), [1]);
-        assert_eq!(top.update(vec![answers(1)]), None);
-        assert_eq!(top.view.note, "process 2 (msctp serve) has ended");
-        top.press(Key::Down);
-        assert_eq!(top.view.note, "");
-        assert_eq!(top.update(vec![]).as_deref(), Some("process 1 (msctp serve) has ended"));
+        assert_eq!(watch.update(vec![answers(1), killed]), None);
+        assert_eq!((watch.view.open, watch.view.selected), (None, 0));
+        assert_eq!(pids(&watch), [1]);
+        assert_eq!(watch.update(vec![answers(1)]), None);
+        assert_eq!(watch.view.note, "process 2 (msctp serve) has ended");
+        watch.press(Key::Down);
+        assert_eq!(watch.view.note, "");
+        assert_eq!(watch.update(vec![]).as_deref(), Some("process 1 (msctp serve) has ended"));
     }
 
     #[test]
     fn a_process_that_hangs_keeps_its_last_status_until_it_answers() {
         for is_single in [true, false] {
-            let mut top = Top::new(is_single, vec![known(1)]);
-            assert_eq!(top.update(vec![hangs(1)]), None);
-            let frame = top.view.frame((80, 20));
+            let mut watch = Watch::new(is_single, vec![known(1)]);
+            assert_eq!(watch.update(vec![hangs(1)]), None);
+            let frame = watch.view.frame((80, 20));
             assert!(frame.iter().any(|line| line.text == "process 1 (msctp serve): no answer for 5 s"));
             assert!(frame.iter().any(|line| line.text.contains("msctp serve, process 1, up")));
-            assert_eq!(top.update(vec![answers(1)]), None);
-            assert_eq!(top.view.note, "");
-            top.press(Key::Back);
-            assert_eq!(top.view.open.is_some(), is_single, "one process alone has no list");
+            assert_eq!(watch.update(vec![answers(1)]), None);
+            assert_eq!(watch.view.note, "");
+            watch.press(Key::Back);
+            assert_eq!(watch.view.open.is_some(), is_single, "one process alone has no list");
         }
     }
 
     #[test]
     fn a_process_that_hangs_beside_others_has_not_ended() {
-        let mut top = Top::new(false, vec![known(1), known(2), known(3)]);
-        top.press(Key::Down);
-        top.press(Key::Enter);
+        let mut watch = Watch::new(false, vec![known(1), known(2), known(3)]);
+        watch.press(Key::Down);
+        watch.press(Key::Enter);
         let stranger = (PathBuf::from("other.sock"), Err(Unread::Failed("not a status".to_owned())));
-        assert_eq!(top.update(vec![answers(1), hangs(2), answers(3), stranger]), None);
-        assert_eq!((top.view.open, top.view.selected), (Some(2), 1));
-        assert_eq!(pids(&top), [1, 2, 3]);
-        assert_eq!(top.view.note, "process 2 (msctp serve): no answer for 5 s; other.sock: not a status");
-        assert_eq!(top.update(vec![answers(1), answers(2)]), None);
-        assert_eq!(top.view.note, "process 3 (msctp serve) has ended");
-        assert_eq!(pids(&top), [1, 2]);
+        assert_eq!(watch.update(vec![answers(1), hangs(2), answers(3), stranger]), None);
+        assert_eq!((watch.view.open, watch.view.selected), (Some(2), 1));
+        assert_eq!(pids(&watch), [1, 2, 3]);
+        assert_eq!(watch.view.note, "process 2 (msctp serve): no answer for 5 s; other.sock: not a status");
+        assert_eq!(watch.update(vec![answers(1), answers(2)]), None);
+        assert_eq!(watch.view.note, "process 3 (msctp serve) has ended");
+        assert_eq!(pids(&watch), [1, 2]);
     }
 
     #[test]
     fn another_process_at_the_same_socket_replaces_the_one_that_ended() {
-        let mut top = Top::new(true, vec![known(1)]);
-        assert_eq!(top.update(vec![(known(1).0, Ok(document(2)))]), None);
-        assert_eq!((pids(&top), top.view.open), (vec![2], Some(2)));
-        assert_eq!(top.view.note, "process 1 (msctp serve) has ended");
+        let mut watch = Watch::new(true, vec![known(1)]);
+        assert_eq!(watch.update(vec![(known(1).0, Ok(document(2)))]), None);
+        assert_eq!((pids(&watch), watch.view.open), (vec![2], Some(2)));
+        assert_eq!(watch.view.note, "process 1 (msctp serve) has ended");
     }
 
     #[test]
