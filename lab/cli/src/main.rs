@@ -1,7 +1,8 @@
 //! The laboratory's command, msctp-lab.
 //!
-//! One file or folder per subcommand, each with an `Args` and a `run`. Exit codes: 0 done, 1 failed, 2 invalid
-//! input (arguments, scenario file), 128 plus the signal's number after a signal (130 Ctrl-C, 143 SIGTERM).
+//! One file or folder per subcommand, each with an `Args` and a `run`. Exit codes: 0 done, 1 failed, 2
+//! invalid input (arguments, scenario file), 128 plus the signal's number after a signal (130 Ctrl-C, 143
+//! SIGTERM).
 
 // Comments of arguments are help texts: an IPv6 address in brackets is no link.
 #![allow(rustdoc::broken_intra_doc_links)]

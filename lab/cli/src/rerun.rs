@@ -22,9 +22,9 @@ use crate::sweep::write;
 
 /// Repeat a run or a sweep, and compare every file byte by byte.
 ///
-/// Takes files, overrides and seeds from DIR/run.json, which `msctp-lab sim --out`, `msctp-lab sweep`, `msctp-lab
-/// bench policies` and `msctp-lab reproduce` write, and nothing else from this machine. Warns if another build
-/// of msctp-lab wrote the report: its results may differ.
+/// Takes files, overrides and seeds from DIR/run.json, which `msctp-lab sim --out`, `msctp-lab sweep`,
+/// `msctp-lab bench policies` and `msctp-lab reproduce` write, and nothing else from this machine. Warns if
+/// another build of msctp-lab wrote the report: its results may differ.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -76,9 +76,9 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print this metric's value instead of the summary, such as handover.gap or link.drops:wlan (`msctp-lab
-    /// scenario metrics` lists them), or of a formula over metrics in braces, such as "8 * {flow.bytes:file} /
-    /// 20s"; repeatable. With --json, one object with a member for each. A curve, which stands alone, prints lines
-    /// x,value. Fails if an action of the scenario was refused, as a sweep does.
+    /// scenario metrics` lists them), or of a formula over metrics in braces, such as "8 * {flow.bytes:file}
+    /// / 20s"; repeatable. With --json, one object with a member for each. A curve, which stands alone,
+    /// prints lines x,value. Fails if an action of the scenario was refused, as a sweep does.
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     /// Print a SHA-256 of all delivered packets with the summary, to compare runs.

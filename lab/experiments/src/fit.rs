@@ -16,7 +16,8 @@ use crate::sweep::{Part, bundled_part};
 /// The sweep of the paper.
 const PAPER: &str = "scenarios/fu-atiquzzaman/paper.toml";
 
-/// The compiled-in file of the parameters, which `msctp-lab reproduce fit fu-atiquzzaman` writes and the sweep reads.
+/// The compiled-in file of the parameters, which `msctp-lab reproduce fit fu-atiquzzaman` writes and the
+/// sweep reads.
 pub const FILE: ScenarioFile = scenario_file!("fu-atiquzzaman/parameters.toml");
 
 /// Number of cells of the paper's table.

@@ -1,4 +1,5 @@
-//! The help texts of a program, msctp or msctp-lab: each command's purpose on one line, examples, exit codes, no line broken twice.
+//! The help texts of a program, msctp or msctp-lab: each command's purpose on one line, examples, exit codes,
+//! no line broken twice.
 
 use std::path::Path;
 use std::process::Command;

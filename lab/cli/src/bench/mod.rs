@@ -1,5 +1,5 @@
-//! `msctp-lab bench`: measures the simulator's speed, next to ns-2 if that is installed, and compares handover
-//! policies on measured drives (`handover.rs`) and on the papers' handovers (`policies.rs`).
+//! `msctp-lab bench`: measures the simulator's speed, next to ns-2 if that is installed, and compares
+//! handover policies on measured drives (`handover.rs`) and on the papers' handovers (`policies.rs`).
 //!
 //! Each run is a whole process, msctp's and ns-2's in turn, so that both are measured alike: CPU time (user
 //! and system) by the operating system's accounting of finished children, data packets by those that crossed

@@ -1,5 +1,5 @@
-//! `msctp-lab reproduce PAPER --again seeds|period`: do other seeds, or the stacks of the paper's time, give the
-//! same grades?
+//! `msctp-lab reproduce PAPER --again seeds|period`: do other seeds, or the stacks of the paper's time, give
+//! the same grades?
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! `msctp-lab reproduce fit`: fits the parameters that a paper leaves open to the part of its data reserved for fitting.
+//! `msctp-lab reproduce fit`: fits the parameters that a paper leaves open to the part of its data reserved
+//! for fitting.
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;

@@ -32,7 +32,8 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Read a scenario as `msctp-lab sim` does, without running it: reports the first fault, and unused parts.
+    /// Read a scenario as `msctp-lab sim` does, without running it: reports the first fault, and unused
+    /// parts.
     Check(Of),
     /// Write the topology as SVG, to standard output or to a file.
     Draw(Draw),

@@ -1,5 +1,5 @@
-//! `msctp-lab emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so and
-//! are left out, unless MSCTP_NEED_EMULATION=1.
+//! `msctp-lab emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so
+//! and are left out, unless MSCTP_NEED_EMULATION=1.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! `msctp-lab reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by hand.
+//! `msctp-lab reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by
+//! hand.
 
 use crate::PROGRAM;
 use crate::points;

@@ -1,4 +1,5 @@
-//! `msctp-lab sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is kept.
+//! `msctp-lab sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is
+//! kept.
 
 use crate::PROGRAM;
 use crate::points;

@@ -1,5 +1,5 @@
-//! The command as a process: servers that end with the test, folders, hashes by another program. Shared by the
-//! tests of msctp and msctp-lab.
+//! The command as a process: servers that end with the test, folders, hashes by another program. Shared by
+//! the tests of msctp and msctp-lab.
 #![expect(clippy::disallowed_methods, reason = "real processes in real time")]
 #![allow(dead_code, reason = "each program's tests use their own part")]
 
