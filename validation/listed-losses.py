@@ -21,7 +21,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-MSCTP = os.environ.get("MSCTP", "target/release/msctp")
+LAB = os.environ.get("MSCTP_LAB", "target/release/msctp-lab")
 PACKETS = 200_000
 
 
@@ -31,8 +31,8 @@ def output(*arguments):
 
 def command(case):
     """The arguments that run the case with ns-2's ways."""
-    listed = output(MSCTP, "validate", "--list", "--case", case).splitlines()
-    return shlex.split(next(line for line in listed if "ns-2's ways" in line).split("msctp ", 1)[1])
+    listed = output(LAB, "validate", "--list", "--case", case).splitlines()
+    return shlex.split(next(line for line in listed if "ns-2's ways" in line).split("msctp-lab ", 1)[1])
 
 
 def ns2_arguments(case, overrides):
@@ -79,7 +79,7 @@ def run(case, ours, theirs, lossy, lost):
         ns2 = output("ns", script, *ns2_arguments(case, overrides), *theirs, *at)
     ns2 = {word: int(number) for word, number in re.findall(r"(\w+) (\d+)", ns2)}
     at = ["--set", f"link.{lossy}.forward.loss={{packets={lost}}}"] if lost else []
-    flow = json.loads(output(MSCTP, *ours, *at, "--json"))["tcp"][0]["to_server"]
+    flow = json.loads(output(LAB, *ours, *at, "--json"))["tcp"][0]["to_server"]
     kbps = 8 / duration(overrides) / 1000
     acked = ns2["acked"] * (1000 if "ns2default" in case else 1460)
     retransmitted = ns2["rtx"], flow["retransmitted"]

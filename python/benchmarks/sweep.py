@@ -2,7 +2,7 @@
 
 Prints the CPU seconds of both, and exits with 1 if Python needs more than 1.1 times as many. CPU seconds, since
 the load of a shared machine moves elapsed ones. Both must be of the same profile: for a release
-build ``cargo build --release``, ``pip install ./python`` and ``MSCTP_COMMAND=target/release/msctp``.
+build ``cargo build --release``, ``pip install ./python`` and ``MSCTP_COMMAND=target/release/msctp-lab``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cpu(*command: str) -> tuple[float, str]:
 
 def main() -> int:
     """Compare the least of several rounds."""
-    msctp = os.environ.get("MSCTP_COMMAND", str(ROOT / "target/debug/msctp"))
+    lab = os.environ.get("MSCTP_COMMAND", str(ROOT / "target/debug/msctp-lab"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sweep.toml"
         path.write_text(SWEEP.format(scenario=ROOT / "scenarios/handover.toml"))
@@ -54,7 +54,7 @@ def main() -> int:
             seconds, runs = cpu(sys.executable, "-c", PYTHON, str(path))
             assert runs.strip() == "1220", runs
             python.append(seconds)
-            command.append(cpu(msctp, "sweep", str(path), "--json", "--out", f"{folder}/{number}")[0])
+            command.append(cpu(lab, "sweep", str(path), "--json", "--out", f"{folder}/{number}")[0])
     ratio = min(python) / min(command)
     print(
         f"1220 runs: Python {min(python):.1f} s of CPU, the command {min(command):.1f} s, ratio {ratio:.3f}"

@@ -5,7 +5,7 @@
 >>> gap = run.metric("handover.gap")  # seconds
 
 A run is deterministic: the same scenario, overrides and seed give the same packets, and so the same hash, as
-``msctp sim`` on any machine.
+``msctp-lab sim`` on any machine.
 """
 
 from . import schemes

@@ -38,7 +38,7 @@ class Metric:
 
 
 def metrics() -> list[Metric]:
-    """Return the registry of metrics, as ``msctp metrics`` lists it.
+    """Return the registry of metrics, as ``msctp-lab scenario metrics`` lists it.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def sweep(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Sweep:
-    """Run a sweep file on all cores or a cluster, as ``msctp sweep`` does.
+    """Run a sweep file on all cores or a cluster, as ``msctp-lab sweep`` does.
 
     Ctrl-C stops it at once, and a folder keeps the runs that are complete.
 
@@ -198,14 +198,14 @@ def reproduce(
     threads: int | None = None,
     progress: Progress = None,
 ) -> Reproduction:
-    """Reproduce a paper, as ``msctp reproduce`` does.
+    """Reproduce a paper, as ``msctp-lab reproduce`` does.
 
     Ctrl-C stops it at once. Results are not stored for resuming.
 
     Parameters
     ----------
     paper
-        As ``kim-koh``; ``msctp reproduce --help`` lists them.
+        As ``kim-koh``; ``msctp-lab reproduce --help`` lists them.
     quick
         Run the part that takes under a minute.
     seeds

@@ -66,12 +66,12 @@ class Scenario:
         return cls(_native.Scenario.load(path, described(schemes)))
 
     def set(self, key: str, value: Value) -> Scenario:
-        """Replace a value, as ``msctp sim --set KEY=VALUE`` does.
+        """Replace a value, as ``msctp-lab sim --set KEY=VALUE`` does.
 
         Parameters
         ----------
         key
-            As ``duration``, ``link.wlan.rate`` or ``action.0.at``; ``msctp scenario explain`` lists the keys.
+            As ``duration``, ``link.wlan.rate`` or ``action.0.at``; ``msctp-lab scenario explain`` lists the keys.
         value
             A number, a truth value, a list, or a text such as ``"2Mbps"`` or ``"150ms"``.
 
@@ -175,18 +175,18 @@ class Run:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all delivered packets and their times, as ``msctp sim --hash`` prints it."""
+        """SHA-256 of all delivered packets and their times, as ``msctp-lab sim --hash`` prints it."""
         return self._native.hash
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The summary, as ``msctp sim --hash --series DIR --json`` prints it: seconds, bytes, bit/s."""
+        """The summary, as ``msctp-lab sim --hash --series DIR --json`` prints it: seconds, bytes, bit/s."""
         summary: dict[str, Any] = json.loads(self._native.summary())
         return summary
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """Every metric of ``msctp metrics`` that needs no time and has a value in this run.
+        """Every metric of ``msctp-lab scenario metrics`` that needs no time and has a value in this run.
 
         Units are those of :func:`msctp.metrics`. Some metrics need every chunk: the first use runs the
         scenario a second time to record them.
@@ -238,7 +238,7 @@ class Run:
         return Table(self._native.curve(name))
 
     def series(self, name: str) -> Table:
-        """Return a time series, with the columns of ``msctp sim --series``.
+        """Return a time series, with the columns of ``msctp-lab sim --series``.
 
         Parameters
         ----------

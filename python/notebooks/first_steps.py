@@ -73,7 +73,7 @@ def _(run: msctp.Run) -> None:
         {run.metric("handover.gap") * 1000:.0f} ms. In the 5 s before it the mobile received
         {run.metric("handover.before") / 1e6:.2f} Mbit/s, and in the 5 s after it {run.metric("handover.after") / 1e6:.2f} Mbit/s:
         {run.metric("handover.used"):.0%} of what the new path could have delivered. `run.hash` identifies the packets of
-        the run: `{run.hash[:16]}…`, as `msctp sim --hash --seed 1` prints.
+        the run: `{run.hash[:16]}…`, as `msctp-lab sim --hash --seed 1` prints.
         """
     )
 

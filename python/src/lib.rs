@@ -37,7 +37,7 @@ fn run_error(message: impl ToString) -> PyErr {
     RunError::new_err(without_number(&message.to_string()))
 }
 
-/// Returns the registry of metrics as JSON, as `msctp metrics --json` prints it.
+/// Returns the registry of metrics as JSON, as `msctp-lab scenario metrics --json` prints it.
 #[pyfunction]
 fn metrics() -> PyResult<String> {
     let entries: Vec<_> = METRICS.iter().map(Metric::entry).collect();

@@ -102,7 +102,7 @@ impl Run {
         self.recorded.summary.trace_hash.as_deref().unwrap_or_default()
     }
 
-    /// Returns the summary as JSON, in the form of `msctp sim --hash --series DIR --json`.
+    /// Returns the summary as JSON, in the form of `msctp-lab sim --hash --series DIR --json`.
     fn summary(&self) -> PyResult<String> {
         serde_json::to_string(&self.recorded.summary).map_err(run_error)
     }

@@ -1,4 +1,4 @@
-//! The time series of a run as columns: those of `msctp sim --series`.
+//! The time series of a run as columns: those of `msctp-lab sim --series`.
 
 use msctp_lab_schemes::catalogue::suggest;
 use msctp_sim::Series;

@@ -44,7 +44,7 @@ def growth(run: Callable[[int], object], warm_up: int, times: int) -> int:
 
 
 class Command:
-    """The command ``msctp``."""
+    """The command ``msctp-lab``."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -57,13 +57,13 @@ class Command:
         """Run it, expect exit code 2 and return the error without its prefix."""
         done = subprocess.run([self.path, *arguments], check=False, capture_output=True, text=True)
         assert done.returncode == 2, done
-        return done.stderr.removeprefix("msctp: ").rstrip("\n")
+        return done.stderr.removeprefix("msctp-lab: ").rstrip("\n")
 
 
 @pytest.fixture(scope="session")
 def command() -> Command:
     """The command of the same sources: ``MSCTP_COMMAND``, else that of a debug build."""
-    path = os.environ.get("MSCTP_COMMAND", str(ROOT / "target/debug/msctp"))
+    path = os.environ.get("MSCTP_COMMAND", str(ROOT / "target/debug/msctp-lab"))
     if not Path(path).exists():
-        pytest.fail(f"there is no {path}: build it with `cargo build`, or name another in MSCTP_COMMAND")
+        pytest.fail(f"there is no {path}: build it with `cargo build -p msctp-lab`, or name another in MSCTP_COMMAND")
     return Command(path)

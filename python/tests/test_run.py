@@ -46,7 +46,7 @@ def test_seeds_and_values_change_the_hash(run: msctp.Run) -> None:
 
 
 def test_metrics_are_those_of_the_registry(command: Command, run: msctp.Run) -> None:
-    listed = json.loads(command("metrics", "--json"))
+    listed = json.loads(command("scenario", "metrics", "--json"))
     assert [vars(metric) for metric in msctp.metrics()] == listed
     asked = [name for name in run.metrics for name in ("--metric", name)] + ["--metric", "path.cwnd@31s"]
     printed = json.loads(command("sim", HANDOVER, "--seed", "3", "--json", *asked))

@@ -22,7 +22,7 @@ const SAMPLES: u64 = 3000;
 pub(crate) struct Outcome {
     /// Length of the series' intervals in seconds.
     interval: f64,
-    /// The summary of `msctp sim --json`, with the hash of `--hash`.
+    /// The summary of `msctp-lab sim --json`, with the hash of `--hash`.
     summary: Summary,
     delivery: Vec<Delivery>,
     traces: Vec<Trace>,

@@ -1,4 +1,4 @@
-// The page in headless Chromium: it plays a handover, its hash is that of `msctp sim`, the console has no errors.
+// The page in headless Chromium: it plays a handover, its hash is that of `msctp-lab sim`, the console has no errors.
 //
 //   node web/test/browser.mjs PROGRAM [FOLDER]     FOLDER gets screenshots; scripts/playground has run
 
@@ -13,7 +13,7 @@ import { ROOT } from "./simulator.mjs";
 
 const program = process.argv[2];
 
-// The hash that `msctp sim` prints for what the page offers for download.
+// The hash that `msctp-lab sim` prints for what the page offers for download.
 async function hashOfDownload() {
   const files = await evaluate(`Promise.all([...document.querySelectorAll("#download, #traces a")].map(async (link) =>
     [link.download, await (await fetch(link.href)).text()]))`);

@@ -1,4 +1,4 @@
-// Compares the trace hash of the page's WebAssembly module with that of `msctp sim`, for every story and for changed
+// Compares the trace hash of the page's WebAssembly module with that of `msctp-lab sim`, for every story and for changed
 // experiments, and checks that each story's run shows what its text says.
 //
 //   node web/test/hash.mjs PROGRAM     PROGRAM is the msctp binary; run scripts/playground first
@@ -23,7 +23,7 @@ const done = (answer) => {
 
 const runs = new Map(); // the trace hash of each scenario text that ran
 
-// Runs an experiment with one policy or variant in the module, and its download with `msctp sim`. Both must have the same
+// Runs an experiment with one policy or variant in the module, and its download with `msctp-lab sim`. Both must have the same
 // hash.
 async function compare(experiment, policy) {
   const original = readFileSync(`${ROOT}/${experiment.story.file}`, "utf8");

@@ -2,7 +2,7 @@
 //
 //   node web/test/viewer.mjs PROGRAM [FOLDER]     FOLDER gets screenshots; run scripts/playground first
 //
-// The captures are one that msctp sim writes and, if it is there, the one that the test of bench/handover leaves in target/tmp.
+// The captures are one that msctp-lab sim writes and, if it is there, the one that the test of bench/handover leaves in target/tmp.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

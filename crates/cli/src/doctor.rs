@@ -5,16 +5,16 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use msctp::ENCAPSULATION_PORT;
+use msctp_terminal::system::os_error;
+use msctp_terminal::{Failure, print};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::identity;
 use crate::net::options::{Carrier, NetArgs, PeerArgs, parse_timeout};
 use crate::net::reach::{self, Reach};
 use crate::net::security::Secured;
 use crate::net::{Open, block_on};
-use crate::running::print;
-use crate::system::os_error;
-use crate::{Failure, identity};
 
 /// Check this machine's set-up, and whether a server can be reached.
 #[derive(clap::Args)]
@@ -108,7 +108,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Check::of("known hosts", known_hosts()),
         Check::note("server port", server_port()),
         Check::note("offload", offload()),
-        Check::note("emulator", emulator()),
     ];
     block_on(async |open| {
         checks.push(Check::note("addresses", addresses(&args.net)));
@@ -187,17 +186,6 @@ fn offload() -> Result<String, String> {
     }
     #[cfg(not(target_os = "linux"))]
     Err("UDP segmentation offload (GSO, GRO) is used on Linux only".to_owned())
-}
-
-/// Checks whether `msctp emulate` works.
-fn emulator() -> Result<String, String> {
-    #[cfg(target_os = "linux")]
-    {
-        let checked = msctp_emu::need::check();
-        checked.map(|()| "`msctp emulate` works".to_owned()).map_err(|missing| missing.to_string())
-    }
-    #[cfg(not(target_os = "linux"))]
-    Err("`msctp emulate` works on Linux only".to_owned())
 }
 
 /// Lists the addresses that a client uses.

@@ -6,7 +6,7 @@ mod value;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
-use msctp_lab_schemes::catalogue::suggest;
+use msctp_names::suggest;
 use toml::de::DeTable;
 
 use self::value::{flags, key_of};

@@ -16,7 +16,7 @@ pub struct Missing {
     pub remedy: String,
 }
 
-const ROOT: &str = "run it as root (sudo msctp emulate …), or as the root of a user namespace of your own: unshare --user --map-root-user msctp emulate …";
+const ROOT: &str = "run it as root (sudo msctp-lab emulate …), or as the root of a user namespace of your own: unshare --user --map-root-user msctp-lab emulate …";
 
 /// Checks all requirements.
 ///

@@ -273,7 +273,7 @@ mod tests {
         let agreement = |real: &[f64]| Agreement {
             paper: "kim-koh".into(),
             extent: "Two runs.".into(),
-            example: "msctp emulate".into(),
+            example: "msctp-lab emulate".into(),
             machine: "On time.".into(),
             rows: vec![row(real)],
             claims: Vec::new(),

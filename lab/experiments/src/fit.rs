@@ -16,7 +16,8 @@ use crate::sweep::{Part, bundled_part};
 /// The sweep of the paper.
 const PAPER: &str = "scenarios/fu-atiquzzaman/paper.toml";
 
-/// The compiled-in file of the parameters, which `msctp fit fu-atiquzzaman` writes and the sweep reads.
+/// The compiled-in file of the parameters, which `msctp-lab reproduce fit fu-atiquzzaman` writes and the
+/// sweep reads.
 pub const FILE: ScenarioFile = scenario_file!("fu-atiquzzaman/parameters.toml");
 
 /// Number of cells of the paper's table.
@@ -115,7 +116,10 @@ impl Budget {
     /// Returns the command that fits with this budget.
     #[must_use]
     pub fn command(&self) -> String {
-        format!("msctp fit fu-atiquzzaman --evaluations {} --seeds {}", self.evaluations, self.seeds)
+        format!(
+            "msctp-lab reproduce fit fu-atiquzzaman --evaluations {} --seeds {}",
+            self.evaluations, self.seeds
+        )
     }
 }
 

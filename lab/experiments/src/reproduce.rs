@@ -52,13 +52,13 @@ impl Effort {
     /// number of threads.
     #[must_use]
     pub fn command(&self, experiment: &str) -> String {
-        self.with(format!("msctp reproduce {experiment}"))
+        self.with(format!("msctp-lab reproduce {experiment}"))
     }
 
     /// Returns the command that runs all experiments with this effort.
     #[must_use]
     pub fn command_for_all(&self) -> String {
-        self.with("msctp reproduce".to_owned())
+        self.with("msctp-lab reproduce".to_owned())
     }
 
     fn with(&self, mut command: String) -> String {
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn the_command_has_the_options_of_the_effort() {
         let effort = Effort { quick: true, seeds: Some(3), claims: false };
-        assert_eq!(effort.command("kim-koh"), "msctp reproduce kim-koh --quick --seeds 3");
-        assert_eq!(Effort::default().command("afif"), "msctp reproduce afif");
-        assert_eq!(effort.command_for_all(), "msctp reproduce --quick --seeds 3");
+        assert_eq!(effort.command("kim-koh"), "msctp-lab reproduce kim-koh --quick --seeds 3");
+        assert_eq!(Effort::default().command("afif"), "msctp-lab reproduce afif");
+        assert_eq!(effort.command_for_all(), "msctp-lab reproduce --quick --seeds 3");
     }
 }

@@ -17,7 +17,7 @@ use crate::table::{Table, TableError, write_parts};
 
 /// Names of the folder's files.
 pub const RUN: &str = "run.json";
-/// Name of the file with the summary, as `msctp sim --json` prints it.
+/// Name of the file with the summary, as `msctp-lab sim --json` prints it.
 pub const SUMMARY: &str = "summary.json";
 /// The time series.
 pub const SERIES: &str = "series.parquet";

@@ -28,13 +28,13 @@ pub(crate) use scenario_file;
 /// Returns the command that repeats a run of the scenario file at `path`.
 #[must_use]
 pub fn command(path: &str, seed: u64, overrides: &[String]) -> String {
-    with(format!("msctp sim {} --seed {seed}", quoted_path(path)), overrides)
+    with(format!("msctp-lab sim {} --seed {seed}", quoted_path(path)), overrides)
 }
 
 /// Returns the part of the command before the seed, which a shell loop sets.
 #[must_use]
 pub(crate) fn without_seed(path: &str, overrides: &[String]) -> String {
-    with(format!("msctp sim {}", quoted_path(path)), overrides)
+    with(format!("msctp-lab sim {}", quoted_path(path)), overrides)
 }
 
 fn quoted_path(path: &str) -> String {
@@ -45,7 +45,7 @@ fn quoted_path(path: &str) -> String {
 /// Returns the command that runs the scenario file at `path` on real stacks.
 #[must_use]
 pub fn emulation(path: &str, seed: u64, overrides: &[String]) -> String {
-    with(format!("msctp emulate {path} --applications --seed {seed}"), overrides)
+    with(format!("msctp-lab emulate {path} --applications --seed {seed}"), overrides)
 }
 
 /// Adds the columns that identify the origin of each row's numbers: the scenario's path, the seed, the
@@ -76,7 +76,7 @@ mod tests {
         let sets = ["link.wlan.rate=2Mbps".to_owned(), "link.wlan.loss={ share = 0.1 }".to_owned()];
         assert_eq!(
             super::command("scenarios/handover.toml", 3, &sets),
-            "msctp sim scenarios/handover.toml --seed 3 --set link.wlan.rate=2Mbps --set 'link.wlan.loss={ share = 0.1 }'"
+            "msctp-lab sim scenarios/handover.toml --seed 3 --set link.wlan.rate=2Mbps --set 'link.wlan.loss={ share = 0.1 }'"
         );
     }
 }

@@ -11,12 +11,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use msctp_terminal::replace::is_part;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::input::os_error;
-use crate::output::{is_part, write_file};
+use crate::output::write_file;
 
 /// A folder of results.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 //!
 //! Does not depend on units or claims.
 
+pub use msctp_terminal::counted;
+
 use crate::stats::Mean;
 
 /// Formats the confidence interval after a mean, such as ` ± 3.2`. Equal runs have no interval (`, all 10
@@ -23,12 +25,6 @@ pub fn visible(rounded: String) -> String {
         Some(rest) if !rounded.contains(|c: char| ('1'..='9').contains(&c)) => format!("<{rest}1"),
         _ => rounded,
     }
-}
-
-/// Formats a count with its noun: `1 run`, `2 runs`.
-#[must_use]
-pub fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Formats a number with at least three digits, and commas between thousands.
@@ -73,6 +69,5 @@ mod tests {
         assert_eq!([3.2, 0.0, f64::INFINITY].map(spread), [" ± 3.2", ", all 2 runs equal", ", one run"]);
         assert_eq!(spread(0.03), " ± <0.1", "rounded to zero is not zero");
         assert_eq!(["0.00", "0.10", "20"].map(|text| visible(text.to_owned())), ["<0.01", "0.10", "20"]);
-        assert_eq!([0, 1, 2].map(|n| counted(n, "seed")), ["0 seeds", "1 seed", "2 seeds"]);
     }
 }

@@ -10,10 +10,8 @@
 
 pub mod arq;
 pub mod cellular;
-pub mod codel;
 mod coding_scheme;
 pub mod egprs;
-pub mod fair_queue;
 mod fate;
 mod link;
 mod loss;
@@ -34,5 +32,5 @@ pub use managed::{Discipline, ManagedConfig, ManagedLink, Reorder};
 pub use marking::{Judgement, Marking};
 pub use medium::{Medium, PortId};
 pub use model::{Carries, Change, Class, Conditions, LinkModel, Unsupported};
-pub use queue::{QueueLen, QueueLimit};
+pub use msctp_queue::{QueueLen, QueueLimit, codel, fair_queue};
 pub use stats::{Count, LinkStats};

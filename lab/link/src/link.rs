@@ -9,8 +9,8 @@ use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 use crate::loss::LossProcess;
 use crate::model::{Change, LinkModel, Unsupported};
 use crate::queue::{Entry, Fifo};
-use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// Properties of a [`Link`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

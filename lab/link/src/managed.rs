@@ -9,14 +9,14 @@ use msctp_units::{Rate, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::codel::{CodelConfig, CodelQueue, Queued};
-use crate::fair_queue::{FairQueue, FairQueueConfig};
 use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 use crate::link::{WORK_PER_BYTE, rounded};
 use crate::loss::{LossProcess, Probability};
 use crate::model::{Change, Class, LinkModel, Unsupported};
-use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
+use msctp_queue::codel::{CodelConfig, CodelQueue, Queued};
+use msctp_queue::fair_queue::{FairQueue, FairQueueConfig};
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// Properties of a [`ManagedLink`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

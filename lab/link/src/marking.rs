@@ -1,7 +1,7 @@
 //! [`Marking`]: marks congestion before the queue is full, as a switch for DCTCP does (RFC 8257 §3.1). It
 //! sees the queue's length and whether a packet may be marked, not the packet.
 
-use crate::queue::{QueueLen, QueueLimit};
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// Threshold from which a queue marks congestion. It compares the queue at each packet's arrival, without
 /// averaging and randomness.

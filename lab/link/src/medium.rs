@@ -7,8 +7,8 @@ use msctp_units::Time;
 use crate::fate::{Delivery, Offer};
 use crate::loss::LossProcess;
 use crate::model::{Change, Unsupported};
-use crate::queue::QueueLen;
 use crate::stats::LinkStats;
+use msctp_queue::QueueLen;
 
 /// One direction of a link over a [`Medium`]. The first of a pair leads from the link's `a` to its `b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

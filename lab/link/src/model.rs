@@ -7,8 +7,8 @@ use msctp_units::{Rate, Span, Time};
 use crate::coding_scheme::CodingScheme;
 use crate::fate::{Delivery, Offer};
 use crate::loss::{LossProcess, Probability};
-use crate::queue::QueueLen;
 use crate::stats::LinkStats;
+use msctp_queue::QueueLen;
 
 /// One direction of a link. `now` never goes back.
 ///

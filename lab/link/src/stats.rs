@@ -3,7 +3,7 @@
 use core::ops::AddAssign;
 
 use crate::fate::{Delivery, LossReason, Outcome};
-use crate::queue::QueueLen;
+use msctp_queue::QueueLen;
 
 /// Packets and their bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

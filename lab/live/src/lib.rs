@@ -1,6 +1,6 @@
 //! A scenario's associations, TCP connections and applications as real stacks in the emulator's hosts: the
-//! same file that `msctp sim` runs in virtual time, in real time with the `msctp` crate's endpoints over UDP
-//! and the kernel's TCP.
+//! same file that `msctp-lab sim` runs in virtual time, in real time with the `msctp` crate's endpoints over
+//! UDP and the kernel's TCP.
 //!
 //! Each host of the scenario is a network namespace ([`msctp_emu`]); a thread in it runs its endpoints, its
 //! TCP sockets and its applications, which are the simulator's own. The simulator

@@ -1,5 +1,5 @@
 //! [`Held`]: keeps the window and the rate that a handover policy set, for the clairvoyant sender of
-//! `msctp compare`. Not for a network: it does not react to congestion.
+//! `msctp-lab bench policies`. Not for a network: it does not react to congestion.
 
 use msctp_congestion::{
     Ack, Controller, ControllerConfig, Loss, Make, Measured, Rfc9260, StartState, Window,

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use msctp_protection::{KeyLogEntry, Opener, Ring};
-
-use crate::Failure;
+use msctp_terminal::Failure;
 
 /// Maximum number of times that the sequence numbers, 16 bits on the wire, may have wrapped around before the
 /// capture begins.

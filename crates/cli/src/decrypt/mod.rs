@@ -9,8 +9,10 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use msctp_experiments::input::record;
-use msctp_experiments::words::counted;
+use msctp_terminal::input::record;
+use msctp_terminal::output::Output;
+use msctp_terminal::system::{cannot_read, read_text};
+use msctp_terminal::{Failure, counted, print};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -20,10 +22,6 @@ use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
 use self::keys::Keys;
-use crate::Failure;
-use crate::output::Output;
-use crate::running::print;
-use crate::system::{cannot_read, read_text};
 
 /// Decrypt the SCTP packets of a capture with the keys of a key log.
 ///

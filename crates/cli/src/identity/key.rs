@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use msctp_security::Identity;
 use msctp_security::rustls::crypto::ring::default_provider;
+use msctp_terminal::Failure;
+use msctp_terminal::system::{cannot_read, cannot_write, is_absent, read};
 
 use super::written_beside;
-use crate::Failure;
-use crate::system::{cannot_read, cannot_write, is_absent, read};
 
 /// Loads the key; generates it if there is none. The file has mode 0600.
 pub(super) fn load_or_generate(path: &Path) -> Result<Identity, Failure> {

@@ -5,10 +5,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use msctp_security::Fingerprint;
+use msctp_terminal::Failure;
+use msctp_terminal::system::{cannot_write, is_absent, os_error, read_text};
 
 use super::written_beside;
-use crate::Failure;
-use crate::system::{cannot_write, is_absent, os_error, read_text};
 
 /// The keys of known hosts, and the file that stores them.
 ///

@@ -9,12 +9,11 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use msctp_security::{Fingerprint, Identity};
+use msctp_terminal::system::{cannot_read, cannot_write};
+use msctp_terminal::{Failure, print};
 use tempfile::NamedTempFile;
 
 use self::known_hosts::KnownHosts;
-use crate::Failure;
-use crate::running::print;
-use crate::system::{cannot_read, cannot_write};
 
 /// Show the fingerprint of this user's key, and the keys of known hosts.
 ///

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command};
 use msctp_config_file::ConfigFile;
-
-use crate::Failure;
-use crate::system::read_text;
+use msctp_terminal::Failure;
+use msctp_terminal::system::read_text;
 
 /// The commands that take `--config`.
 const COMMANDS: [&str; 3] = ["serve", "forward", "tunnel"];

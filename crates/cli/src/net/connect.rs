@@ -1,9 +1,10 @@
 //! `msctp connect`: the client of `msctp serve`.
 
+use msctp_terminal::Failure;
+
 use super::block_on;
 use super::exchange::{Input, exchange};
 use super::options::{NetArgs, PeerArgs};
-use crate::Failure;
 
 /// Connect standard input and output to `msctp serve`.
 #[derive(clap::Args)]
@@ -12,7 +13,7 @@ Examples:
   msctp connect 192.0.2.1
   tar c folder | msctp connect example.net:9899
   echo question | msctp connect 192.0.2.1 > answer
-  msctp connect 192.0.2.1 --prefer wlan,wwan --policy adaptive
+  msctp connect 192.0.2.1 --prefer wlan,wwan --policy conservative
 
 Each direction ends by itself: the end of standard input ends only this side's direction, and the command exits when the \
 peer's has ended too. If standard input is a terminal and standard output is not, standard input is not read.

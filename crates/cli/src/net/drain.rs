@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use msctp_terminal::Failure;
+
 use super::options::MAX_TIMEOUT;
-use crate::Failure;
 
 /// Time for which a process that received SIGTERM waits for its connections.
 #[derive(clap::Args, Clone, Copy, Debug)]

@@ -5,12 +5,12 @@ use std::io::IsTerminal;
 use std::pin::pin;
 
 use msctp::{Association, Stream};
+use msctp_terminal::Failure;
+use msctp_terminal::system::{cannot_read, cannot_write};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use super::failed;
 use super::service::{BYTES, END_TIMEOUT, Service};
-use crate::Failure;
-use crate::system::{cannot_read, cannot_write};
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;

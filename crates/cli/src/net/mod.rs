@@ -24,6 +24,7 @@ mod outage;
 mod qlog;
 pub(crate) mod reach;
 mod reload;
+mod schemes;
 pub(crate) mod security;
 mod server;
 mod service;
@@ -31,17 +32,16 @@ mod sources;
 pub(crate) mod status;
 mod tcp;
 mod text;
-pub(crate) mod top;
 mod transfer;
 
 use std::time::Duration;
 
 use msctp::{AssociationError, LossReason, SendError};
+use msctp_terminal::Failure;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) use self::open::Open;
-use crate::Failure;
 
 /// Limit of blocking threads, which read standard input and write standard output. The runtime starts another
 /// whenever none is idle, so without a limit their number would grow over hours.

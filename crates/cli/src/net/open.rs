@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use msctp::{Endpoint, TraceSink};
 use msctp_qlog::Vantage;
+use msctp_terminal::Failure;
 
 use tokio::task::JoinSet;
 
 use super::qlog::{Qlog, QlogArgs};
 use super::status::Monitor;
 use super::tcp::{Ending, Relays};
-use crate::Failure;
 
 /// Time to wait until the kernel accepts the ABORTs.
 const LEAVE: Duration = Duration::from_secs(1);

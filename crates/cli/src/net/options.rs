@@ -10,16 +10,15 @@ use msctp::{
     Association, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
     EndpointOptions, Mobility, PathUse, Peer, Pmtu, Security, TraceSink, Translation,
 };
-use msctp_lab_schemes::catalogue::{self, controllers, find_controller};
-use msctp_lab_schemes::policies::{PolicyConfig, needs_truth, policies, policy};
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use tokio::time::Instant;
 
 use super::devices::{self, Devices};
+use super::schemes::{CONTROLLERS, DEFAULT_POLICY, POLICIES, make, names};
 use super::security::SecurityArgs;
 use super::text::escape;
 use super::{Open, tcp};
-use crate::Failure;
-use crate::system::os_error;
 
 /// How an association is secured, and its other options.
 pub(crate) type Options = (Security, Config);
@@ -78,13 +77,9 @@ pub(crate) struct NetArgs {
     except: Vec<String>,
 }
 
-/// Policy that moves data to the network that carries more, and starts there at the measured rate.
-const DEFAULT_POLICY: &str = "anticipate";
-
 /// Describes `--policy`, with all names.
 fn policies_help() -> String {
-    let names = policies().iter().map(|info| info.name).filter(|name| !needs_truth(name));
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = names(&POLICIES).join(", ");
     format!(
         "Handover policy, which chooses the data path and its window at a change: {names} [default: {DEFAULT_POLICY}]"
     )
@@ -92,8 +87,7 @@ fn policies_help() -> String {
 
 /// Describes `--controller`, with all names.
 fn controllers_help() -> String {
-    let names: Vec<&str> = controllers().iter().map(|info| info.name).collect();
-    format!("Congestion controller: {} [default: delay-bound]", names.join(", "))
+    format!("Congestion controller: {} [default: delay-bound]", names(&CONTROLLERS).join(", "))
 }
 
 /// Command-line form of [`Translation`].
@@ -200,18 +194,11 @@ impl NetArgs {
         // Reports what cannot be used.
         self.security.without_tls()?;
         let name = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
-        if needs_truth(name) {
-            let why = "only a scenario of `msctp sim` knows the true rates that it starts at";
-            let message = format!("--policy {name}: {why}; want another, such as {DEFAULT_POLICY}");
-            return Err(Failure::Input(message));
-        }
-        config.handover_policy = policy(name, &PolicyConfig::default())
-            .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
-        if let Some(controller) = &self.controller {
-            let entry = find_controller(controller).map_err(|unknown| {
-                Failure::Input(format!("--controller {controller}: want {}", unknown.want()))
-            })?;
-            config.controller = (entry.make)(&catalogue::Options::new());
+        config.handover_policy = make(&POLICIES, "handover policy", name)
+            .map_err(|unknown| Failure::Input(format!("--policy {name}: want {}", unknown.want())))?;
+        if let Some(name) = &self.controller {
+            config.controller = make(&CONTROLLERS, "congestion controller", name)
+                .map_err(|unknown| Failure::Input(format!("--controller {name}: want {}", unknown.want())))?;
         }
         config.paths = match self.paths {
             PathsArg::One => PathUse::One,

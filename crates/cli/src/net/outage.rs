@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use msctp::{Association, Config, Span};
-
-use crate::Failure;
+use msctp_terminal::Failure;
 
 /// The first pause before another attempt.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);

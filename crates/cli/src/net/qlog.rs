@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use msctp::TraceSink;
 use msctp_qlog::{Vantage, Writer};
+use msctp_terminal::Failure;
+use msctp_terminal::output::Output;
 use msctp_units::Span;
 use tokio::time::Instant;
-
-use crate::Failure;
-use crate::output::Output;
 
 /// The option of commands that write a qlog.
 #[derive(clap::Args, Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
+use msctp_terminal::Failure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Open, serve};
-use crate::Failure;
 
 /// SIGHUP of a server.
 pub(crate) struct Hangups {

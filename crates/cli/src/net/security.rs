@@ -12,13 +12,12 @@ use msctp::protection::{CipherSuite, KeyManagement, Ring, Secret};
 use msctp::security::rustls::KeyLogFile;
 use msctp::security::{AnyPeer, CheckPeer, Code, Fingerprint, Pinned, Refused, Tls, provider};
 use msctp::{Association, AuthConfig, ProtectionMismatch, Security, SharedKey};
-use msctp_experiments::words::counted;
+use msctp_terminal::system::{cannot_write, read, read_text};
+use msctp_terminal::{Failure, counted};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::Failure;
 use crate::identity;
-use crate::system::{cannot_write, read, read_text};
 
 /// Options of encryption.
 #[derive(clap::Args, Clone, Debug)]

@@ -9,9 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp::{Association, AssociationState};
-use msctp_experiments::input::record;
-use msctp_experiments::words::counted;
 use msctp_qlog::Vantage;
+use msctp_terminal::input::record;
+use msctp_terminal::system::{cannot_read, os_error};
+use msctp_terminal::{Failure, counted, print};
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
@@ -21,9 +22,6 @@ use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service};
 use super::text::escape;
 use super::transfer::{Control, Hash, PIECE, check_name};
 use super::{Open, block_on, failed, moves};
-use crate::Failure;
-use crate::running::print;
-use crate::system::{cannot_read, os_error};
 
 /// Send a file to `msctp recv` across network changes.
 ///
@@ -34,7 +32,7 @@ use crate::system::{cannot_read, os_error};
 Examples:
   msctp send film.mkv 192.0.2.1
   msctp send film.mkv 192.0.2.1 --code lusab-babad        the code that `msctp recv --code` printed
-  msctp send film.mkv example.net:9899 --policy inherit --prefer wlan,wwan
+  msctp send film.mkv example.net:9899 --policy conservative --prefer wlan,wwan
 
 Everything is encrypted. The receiver's key is remembered when it is new, and must stay the same; see `msctp identity`.
 

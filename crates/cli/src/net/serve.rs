@@ -1,13 +1,14 @@
 //! `msctp serve`: connects associations to standard input and output, as netcat does, or forwards their
 //! connections.
 
+use msctp_terminal::Failure;
+
 use super::exchange::{Input, exchange};
 use super::options::NetArgs;
 use super::security::ClientsArgs;
 use super::server::Server;
 use super::status::StatusArgs;
 use super::{block_on, forward};
-use crate::Failure;
 
 /// Connect an association to standard input and output, or forward connections.
 #[derive(clap::Args)]

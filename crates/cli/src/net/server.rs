@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use msctp::security::{Error, Rejected, Rejection};
 use msctp::{Association, Config, Endpoint, Incoming};
+use msctp_terminal::Failure;
 
 use super::failures::FailuresBySource;
 use super::options::{NetArgs, Options, refused};
@@ -14,7 +15,6 @@ use super::sources::Interfaces;
 use super::status::Monitor;
 use super::text::escape;
 use super::{Open, notify, tcp};
-use crate::Failure;
 
 /// A listening endpoint, and the clients that may connect to it.
 #[derive(Clone)]

@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use msctp::{Association, Message, OutMessage};
+use msctp_terminal::Failure;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::text::escape;
-use crate::Failure;
 
 /// Stream of the bytes that `connect` and `serve` exchange.
 pub(crate) const BYTES: u16 = 0;

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use msctp_forward::packets::{FramingError, HEADER, MAX_PACKET, PREFACE, Packets, header};
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use msctp_wire::ChunkType;
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -24,8 +26,6 @@ use super::devices::Devices;
 use super::listen::{self, ACCEPT_PAUSE};
 use super::outage;
 use super::sources::Sources;
-use crate::Failure;
-use crate::system::os_error;
 
 /// Time for a client to send the preface.
 const GREETING: Duration = Duration::from_secs(5);

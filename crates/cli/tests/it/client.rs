@@ -1,5 +1,4 @@
 //! Running `msctp forward`, and connections to its listeners.
-#![cfg(feature = "net")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,4 @@
 //! `msctp decrypt`: captures with DTLS chunks, read by tshark when they are decrypted.
-#![cfg(feature = "net")]
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,8 +19,9 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, Endianness, TsResolution};
 
+use crate::PROGRAM;
 use crate::process::temporary;
-use crate::tshark::dissect;
+use crate::tshark;
 
 /// One direction of an association, with the keys of two epochs.
 struct Direction {
@@ -102,16 +102,16 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn decrypt(capture: &Path, keys: &Path, out: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut command = Command::new(PROGRAM);
     command.arg("decrypt").arg(capture).arg("--keys").arg(keys).arg("--out").arg(out).output().unwrap()
 }
 
 /// Checks a decrypted capture with tshark: TSN and payload of each packet, and that all of it is well-formed.
 fn check(out: &Path, expected: &[&str]) {
     let columns = ["sctp.data_tsn_raw", "sctp.chunk_type"];
-    let Some(lines) = dissect::dissect(out, &columns) else { return };
+    let Some(lines) = tshark::dissect(out, &columns) else { return };
     assert_eq!(lines, expected);
-    assert_eq!(dissect::complaints(out), Some(Vec::new()));
+    assert_eq!(tshark::complaints(out), Some(Vec::new()));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_capture_of_ip_packets_is_decrypted() {
     let text = String::from_utf8_lossy(&done.stdout);
     assert_eq!(text, "4 packets decrypted, 1 without a key, 1 in clear\n");
     if let Some(lines) =
-        dissect::dissect(&out, &["frame.time_relative", "sctp.data_tsn_raw", "sctp.chunk_type"])
+        tshark::dissect(&out, &["frame.time_relative", "sctp.data_tsn_raw", "sctp.chunk_type"])
     {
         let expected = ["0|1|0", "1.5|2|0", "3|3|0", "4.5|9|0", "6|4|0", "7.5||65"];
         let trimmed = lines.iter().map(|line| {
@@ -168,7 +168,7 @@ fn a_capture_of_ip_packets_is_decrypted() {
         });
         assert_eq!(trimmed.collect::<Vec<_>>(), expected);
         // Only the packet that stayed sealed is unknown to tshark.
-        let complaints = dissect::complaints(&out).unwrap();
+        let complaints = tshark::complaints(&out).unwrap();
         assert!(complaints.len() == 1 && complaints[0].starts_with("6|"), "{complaints:?}");
     }
 }

@@ -1,11 +1,9 @@
 //! `msctp forward` and `msctp serve --allow` over the loopback interface, as processes.
-#![cfg(feature = "net")]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::{Forward, connect};
-use crate::process::{
-    HANGS, Server, end, finish, folder, msctp, own_port, run, security, signal, stderr, wait_for,
-};
+use crate::library::security;
+use crate::process::{HANGS, Server, end, finish, folder, msctp, own_port, run, signal, stderr, wait_for};
 use crate::targets::{echo, target};
 
 use std::fs;

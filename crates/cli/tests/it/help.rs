@@ -1,14 +1,18 @@
-//! The help texts: each command's purpose on one line, examples, exit codes, no line broken twice.
+//! The help texts of a program, msctp or msctp-lab: each command's purpose on one line, examples, exit codes,
+//! no line broken twice.
 
+use std::path::Path;
 use std::process::Command;
 
+use crate::PROGRAM;
+
 fn help(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(args).output().expect("msctp runs");
+    let output = Command::new(PROGRAM).args(args).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(0), "{args:?}");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Returns names and purposes of the commands, as `msctp --help` lists them.
+/// Returns names and purposes of the commands, as the program's `--help` lists them.
 fn commands() -> Vec<(String, String)> {
     let text = help(&["--help"]);
     let list = text.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -32,10 +36,11 @@ fn every_command_has_its_purpose_on_one_line() {
 
 #[test]
 fn every_command_has_examples_of_its_own_and_its_exit_codes() {
+    let program = Path::new(PROGRAM).file_name().and_then(|name| name.to_str()).expect("a name");
     for (name, _) in commands() {
         let text = help(&[&name, "--help"]);
         let examples: Vec<&str> = text.lines().skip_while(|line| *line != "Examples:").skip(1).collect();
-        let own = examples.iter().filter(|line| line.contains(&format!("msctp {name}"))).count();
+        let own = examples.iter().filter(|line| line.contains(&format!("{program} {name}"))).count();
         assert!(own >= 2, "{name}: {examples:?}");
         assert!(text.contains("\nExit codes: 0 "), "{name}: no exit codes");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

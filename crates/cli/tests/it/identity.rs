@@ -1,5 +1,4 @@
 //! `msctp identity`: the key of this user, and the known hosts.
-#![cfg(feature = "net")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::PROGRAM;
 use crate::process::{finish, folder};
 
 const ONE: &str = "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0";
@@ -25,7 +25,7 @@ impl User {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        let mut command = Command::new(PROGRAM);
         command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").arg("identity").args(args);
         command
     }
@@ -62,7 +62,7 @@ fn the_key_is_generated_once_and_kept_secret() {
     for (folder, expected) in
         [(elsewhere.to_str().unwrap(), "elsewhere/msctp/key.der"), ("relative", "/.config/msctp/key.der")]
     {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        let mut command = Command::new(PROGRAM);
         let done =
             command.env("HOME", &user.0).env("XDG_CONFIG_HOME", folder).arg("identity").output().unwrap();
         assert!(String::from_utf8_lossy(&done.stdout).trim_end().ends_with(expected));

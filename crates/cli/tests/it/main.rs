@@ -1,35 +1,29 @@
 //! All integration tests of `cli` in one program: what they share is compiled and linked once.
 
 mod client;
-mod compare;
 mod decrypt;
 mod doctor;
-mod emulate;
-mod emulate_ecn;
-mod emulate_fast;
 mod forward;
-mod handover_pcap;
 mod help;
 mod identity;
-mod middleboxes_pcap;
-mod mobile_ip_pcap;
+mod library;
 mod moves;
 mod net;
 mod net_faults;
 mod net_security;
-mod points;
 mod process;
 mod readme;
 mod recv_disk;
-mod reproduce;
+mod renamed;
 mod scale;
 mod service;
-mod sim_command;
 mod sources;
 mod status;
-mod sweep;
 mod targets;
 mod tcp;
-mod tcp_pcap;
-mod top;
+#[path = "tshark/dissect.rs"]
 mod tshark;
+mod watch;
+
+/// Path of the program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_msctp");

@@ -1,6 +1,6 @@
 //! The commands for real networks over the loopback interface, from outside: what they print, how they exit.
-#![cfg(feature = "net")]
 
+use crate::PROGRAM;
 use crate::process;
 
 use std::fs;
@@ -18,7 +18,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["serve", "--bind", &taken], 1, "the port is in use: choose another"),
         (&["serve", "--bind", "192.0.2.77"], 1, "this host has no such address"),
-        (&["connect", "127.0.0.1", "--policy", "adaptiv"], 2, "did you mean \"adaptive\"?"),
+        (&["connect", "127.0.0.1", "--policy", "anticipat"], 2, "did you mean \"anticipate\"?"),
         (&["connect", "127.0.0.1", "--controller", "cubik"], 2, "cubic"),
         (&["connect", "127.0.0.1", "--mtu", "100"], 2, "want 512 to 65535 bytes"),
         // A socket is bound there, and answers nothing.
@@ -28,12 +28,9 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["connect", "127.0.0.1:0"], 2, "\"0\" is not a port: want 1 to 65535"),
         (&["serve", "--bind", "127.0.0.1:99999"], 2, "\"99999\" is not a port: want 0 to 65535"),
         (&["connect", "127.0.0.1", "--policy", "foo"], 2, "--policy foo: want one of conservative, "),
-        (
-            &["connect", "127.0.0.1", "--policy", "oracle"],
-            2,
-            "--policy oracle: only a scenario of `msctp sim` knows the true rates that it starts at; want another, such as anticipate",
-        ),
-        (&["perf", "127.0.0.1", "--policy", "clairvoyant"], 2, "--policy clairvoyant: only a scenario"),
+        // Only a scenario of the simulator knows the true rates that these start at.
+        (&["connect", "127.0.0.1", "--policy", "oracle"], 2, "want one of conservative, anticipate"),
+        (&["perf", "127.0.0.1", "--policy", "clairvoyant"], 2, "want one of conservative, anticipate"),
         (&["send", "film", "127.0.0.1", "--paths", "both"], 2, "aggregate"),
         (&["serve", "--controller", "foo"], 2, "--controller foo: want one of rfc9260, "),
         (&["serve", "--mtu", "100"], 2, "--mtu 100: want 512 to 65535 bytes"),
@@ -57,7 +54,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["send", "/proc/self/status", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (&["perf", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (
-            &["serve", "--bind", "127.0.0.1:0", "--policy", "adaptiv"],
+            &["serve", "--bind", "127.0.0.1:0", "--policy", "anticipated"],
             2,
             "want a handover policy; did you mean",
         ),
@@ -113,7 +110,7 @@ fn missing_permission_is_reported() {
     let nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]);
-        command.arg(env!("CARGO_BIN_EXE_msctp")).args(args).stdin(Stdio::null()).output()
+        command.arg(PROGRAM).args(args).stdin(Stdio::null()).output()
     };
     if !nobody(&["--version"]).is_ok_and(|output| output.status.success()) {
         eprintln!("left out: wants root, setpriv, and a target folder that everybody may read");

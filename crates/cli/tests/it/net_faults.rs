@@ -1,11 +1,13 @@
 //! Faults between the commands for real networks, over the loopback interface: names taken twice, late
 //! answers, full disks, the wrong service, signals, hostile names.
-#![cfg(all(feature = "net", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "processes run in real time")]
 
+use crate::PROGRAM;
+use crate::library::security;
 use crate::process::{
-    HANGS, Server, config_home, end, finish, folder, msctp, run, runtime_dir, security, sha256, signal,
-    stderr, wait_for,
+    HANGS, Server, config_home, end, finish, folder, msctp, run, runtime_dir, sha256, signal, stderr,
+    wait_for,
 };
 
 use std::fs;
@@ -127,7 +129,7 @@ fn a_full_disk_is_reported_at_both_ends() {
         "mount -t tmpfs -o size=1m tmpfs \"$1\" && exec \"$0\" recv --once --out \"$1\" --bind 127.0.0.1:0";
     let mut command = Command::new("unshare");
     command.envs([config_home(), runtime_dir()]);
-    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_msctp"), out.to_str().unwrap()]);
+    command.args(["--mount", "sh", "-c", script, PROGRAM, out.to_str().unwrap()]);
     let mut receiver = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("unshare runs");
     let mut errors = BufReader::new(receiver.stderr.take().unwrap());
     let mut line = String::new();

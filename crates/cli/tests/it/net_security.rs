@@ -1,5 +1,4 @@
 //! Encryption by the commands: known hosts, codes, accepted clients, what is in clear, key logs.
-#![cfg(feature = "net")]
 #![expect(clippy::disallowed_methods, reason = "real associations in real time")]
 
 use crate::process;

@@ -1,7 +1,8 @@
 //! What `msctp recv` has on the disk when it says that it has a file: the order of its system calls, and
 //! receivers that are killed.
-#![cfg(all(feature = "net", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
+use crate::PROGRAM;
 use crate::process::{
     Server, config_home, end, finish, folder, msctp, own_port, run, runtime_dir, sha256, signal, stderr,
     wait_for,
@@ -43,7 +44,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn traced(out: &Path, options: &[&str], more: &[&str]) -> Server {
     let mut command = Command::new("strace");
     command.envs([config_home(), runtime_dir()]);
-    command.args(["-D", "-f"]).args(options).arg(env!("CARGO_BIN_EXE_msctp"));
+    command.args(["-D", "-f"]).args(options).arg(PROGRAM);
     command.args(["recv", "--bind", "127.0.0.1:0", "--out", out.to_str().unwrap()]).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     Server::start_as(command)

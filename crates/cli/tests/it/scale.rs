@@ -1,5 +1,5 @@
 //! Ten thousand connections through one association of `msctp forward`, one after another: memory stays flat.
-#![cfg(all(feature = "net", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::Forward;

@@ -1,12 +1,13 @@
 //! The log of a server under a flood from one source, in network namespaces: it stays short, and names the
 //! failures of another source. As root; without it the tests say so and are left out, unless
 //! MSCTP_NEED_NETNS=1.
-#![cfg(all(feature = "net", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::Forward;
+use crate::library::security;
 use crate::moves::net::{self, Host};
-use crate::process::{HANGS, Server, folder, security};
+use crate::process::{HANGS, Server, folder};
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

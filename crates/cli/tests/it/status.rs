@@ -1,5 +1,4 @@
 //! `msctp status` and the status sockets of `serve`, `forward` and `recv`, over the loopback interface.
-#![cfg(feature = "net")]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::{Forward, connect};

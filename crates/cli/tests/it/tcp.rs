@@ -1,5 +1,5 @@
 //! Packets over TCP where UDP does not arrive: `serve --tcp`, as processes on loopback.
-#![cfg(all(feature = "net", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::{Forward, connect, echoes};

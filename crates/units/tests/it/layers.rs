@@ -8,15 +8,17 @@ use std::path::Path;
 use crate::common;
 mod source;
 
-use common::{crate_folder, crate_folders, root};
+use common::{crate_folders, root};
 use source::{declared_modules, paths, production_code};
 
 /// A row of the table of crates in docs/architecture.md.
 #[derive(Debug, PartialEq, Eq)]
 struct Layer {
-    /// The last part of the crate's folder.
+    /// The package's name without `msctp-`.
     name: String,
-    /// The crates of this repository on which it depends directly, by the last parts of their folders.
+    /// The crate's folder, relative to the root.
+    folder: String,
+    /// The crates of this repository on which it depends directly, by their names.
     uses: BTreeSet<String>,
     sans_io: bool,
 }
@@ -32,20 +34,21 @@ fn layers_of(page: &str) -> Vec<Layer> {
     let layer = |row: &str| {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [krate, folder, _has, uses, sans_io, _must_not] = cells[..] else { panic!("six columns: {row}") };
-        let name = folder.trim_matches('`').rsplit('/').next().expect("a folder").to_owned();
-        assert_eq!(krate.trim_matches('`'), package(&name), "the folder of the crate");
+        let krate = krate.trim_matches('`');
+        let name = krate.strip_prefix("msctp-").unwrap_or(krate).to_owned();
+        let folder = folder.trim_matches('`').to_owned();
         let uses = uses.split(',').map(|used| used.trim().to_owned()).filter(|used| !used.is_empty());
         let sans_io = match sans_io {
             "yes" => true,
             "" => false,
             other => panic!("{name}: sans-IO is \"yes\" or empty, not {other:?}"),
         };
-        Layer { uses: uses.collect(), name, sans_io }
+        Layer { uses: uses.collect(), name, folder, sans_io }
     };
     rows.map(layer).collect()
 }
 
-/// Returns the package in a crate's folder.
+/// Returns the package of a crate.
 fn package(name: &str) -> String {
     if name == "msctp" { name.to_owned() } else { format!("msctp-{name}") }
 }
@@ -53,14 +56,20 @@ fn package(name: &str) -> String {
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
+
+/// Reads the manifest in a crate's folder.
+fn manifest(folder: &str) -> toml::Table {
+    let path = root().join(folder).join("Cargo.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text.parse().expect("a valid manifest")
+}
+
 /// Returns the dependencies of a crate, those of some platforms included, without those of its tests.
-fn dependencies(manifest: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
-    let manifest: toml::Table = text.parse().expect("a valid manifest");
+fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
     let table = |value: &toml::Table, key: &str| value.get(key).and_then(|v| v.as_table()).cloned();
-    let targets = table(&manifest, "target").unwrap_or_default();
+    let targets = table(manifest, "target").unwrap_or_default();
     let platforms = targets.values().filter_map(|target| target.as_table());
-    let all = platforms.chain([&manifest]).filter_map(|part| table(part, "dependencies"));
+    let all = platforms.chain([manifest]).filter_map(|part| table(part, "dependencies"));
     all.flat_map(|dependencies| dependencies.into_iter().map(|(name, _)| name)).collect()
 }
 
@@ -68,10 +77,13 @@ fn dependencies(manifest: &Path) -> BTreeSet<String> {
 fn dependencies_point_one_way() {
     let layers = layers();
     let mut above = BTreeSet::new();
-    for Layer { name, uses, sans_io } in &layers {
-        let dependencies = dependencies(&crate_folder(name).join("Cargo.toml"));
+    for Layer { name, folder, uses, sans_io } in &layers {
+        let manifest = manifest(folder);
+        let named = manifest["package"]["name"].as_str();
+        assert_eq!(named, Some(&*package(name)), "{folder}: the package, and the column `crate`");
+        let dependencies = dependencies(&manifest);
         let ours: BTreeSet<String> =
-            dependencies.iter().filter_map(|package| folder_of(package, &layers)).collect();
+            dependencies.iter().filter_map(|package| name_of(package, &layers)).collect();
         assert_eq!(&ours, uses, "{name}: the manifest, and the column `uses` of docs/architecture.md");
         let below: Vec<_> = uses.difference(&above).collect();
         assert!(below.is_empty(), "{name} uses {below:?}, which must be above it in docs/architecture.md");
@@ -82,29 +94,44 @@ fn dependencies_point_one_way() {
         }
         above.insert(name.clone());
     }
-    let found: BTreeSet<String> = crate_folders().iter().map(|folder| last_part(folder)).collect();
-    assert_eq!(found, above, "the crates, and the table of docs/architecture.md");
+    let found: BTreeSet<_> = crate_folders().into_iter().collect();
+    let listed: BTreeSet<_> = layers.iter().map(|layer| root().join(&layer.folder)).collect();
+    assert_eq!(found, listed, "the crates, and the table of docs/architecture.md");
 }
 
-fn last_part(folder: &Path) -> String {
-    folder.file_name().and_then(|name| name.to_str()).expect("a plain name").to_owned()
+/// The programs for networks can be built and installed without the laboratory.
+#[test]
+fn the_transport_does_not_use_the_laboratory() {
+    let layers = layers();
+    let in_lab = |name: &String| {
+        let used = layers.iter().find(|layer| layer.name == *name).expect("a crate of the table");
+        used.folder.starts_with("lab/")
+    };
+    for Layer { name, folder, uses, .. } in layers.iter().filter(|layer| layer.folder.starts_with("crates/"))
+    {
+        let lab: Vec<_> = uses.iter().filter(|used| in_lab(used)).collect();
+        assert!(lab.is_empty(), "{name}, in {folder}, uses {lab:?} of the laboratory");
+    }
 }
 
-/// Returns the folder of one of our packages.
-fn folder_of(dependency: &str, layers: &[Layer]) -> Option<String> {
+/// Returns the name of one of our packages.
+fn name_of(dependency: &str, layers: &[Layer]) -> Option<String> {
     layers.iter().map(|layer| &layer.name).find(|name| package(name) == dependency).cloned()
 }
 
 #[test]
 fn the_table_of_crates_is_read() {
     let page = "text\n| crate | folder |\n| `msctp-wire` | `crates/wire` | packets | units, proto | yes | time |\n\
-                | `msctp` | `crates/msctp` | tasks |  |  | |\n";
-    let layer = |name: &str, uses: &[&str], sans_io| Layer {
+                | `msctp-lab` | `lab/cli` | tasks |  |  | |\n";
+    let layer = |name: &str, folder: &str, uses: &[&str], sans_io| Layer {
         name: name.to_owned(),
+        folder: folder.to_owned(),
         uses: uses.iter().map(|used| (*used).to_owned()).collect(),
         sans_io,
     };
-    assert_eq!(layers_of(page), [layer("wire", &["units", "proto"], true), layer("msctp", &[], false)]);
+    let (wire, lab) =
+        (layer("wire", "crates/wire", &["units", "proto"], true), layer("lab", "lab/cli", &[], false));
+    assert_eq!(layers_of(page), [wire, lab]);
 }
 
 /// Imports between the top-level modules of a crate: importer and imported module, to the path imported.
@@ -203,9 +230,9 @@ fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
 #[test]
 fn modules_import_one_way() {
     let mut wrong = Vec::new();
-    for Layer { name, .. } in &layers() {
-        let imports = imports_of(&crate_folder(name).join("src"));
-        let few = ["units", "schemes", "config-file", "tun"].contains(&name.as_str());
+    for Layer { name, folder, .. } in &layers() {
+        let imports = imports_of(&root().join(folder).join("src"));
+        let few = ["units", "names", "queue", "schemes", "config-file", "tun"].contains(&name.as_str());
         assert!(few || imports.len() > 1, "{name}: {} imports found", imports.len());
         for circle in circles(&imports) {
             let inside = |(who, whom): &(String, String)| circle.contains(who) && circle.contains(whom);

@@ -1,4 +1,4 @@
-//! The metrics of a run: one registry for `msctp sim --metric`, sweeps and the policy comparison.
+//! The metrics of a run: one registry for `msctp-lab sim --metric`, sweeps and the policy comparison.
 //!
 //! A metric is written `NAME[:SUBJECT][@TIME]`, as `link.drops:wlan/forward`, `path.cwnd@31s` or
 //! `association.goodput@30s..40s`. It is computed from the run's [`Summary`] and [`Series`] alone, so that a
@@ -174,7 +174,7 @@ pub struct Metric {
     compute: Compute,
 }
 
-/// A metric in the list of `msctp metrics --json`.
+/// A metric in the list of `msctp-lab scenario metrics --json`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Entry {
     /// Name of the metric.
@@ -269,7 +269,7 @@ impl Wanted {
         };
         let metric = METRICS.iter().find(|metric| metric.name == name).ok_or_else(|| {
             let remedy = suggest(name, METRICS.iter().map(|metric| metric.name));
-            format!("there is no metric \"{name}\"{remedy}; msctp metrics lists them")
+            format!("there is no metric \"{name}\"{remedy}; msctp-lab scenario metrics lists them")
         })?;
         if subject.is_some() && metric.subject == Subject::Run {
             return Err(format!("{name} has no subject: want {name} without \":{}\"", subject.unwrap_or("")));

@@ -212,7 +212,7 @@ fn a_wrong_metric_is_named_with_the_remedy() {
     let fault = |text: &str| Wanted::parse(text).unwrap_err();
     assert_eq!(
         fault("handover.gpa"),
-        "there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp metrics lists them"
+        "there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp-lab scenario metrics lists them"
     );
     assert_eq!(fault("path.cwnd"), "path.cwnd needs a time: want path.cwnd@31s");
     assert_eq!(fault("link.drops@3s"), "link.drops covers the whole run: want link.drops without \"@3s\"");

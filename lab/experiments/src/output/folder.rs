@@ -8,11 +8,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
+use msctp_terminal::input::os_error;
+use msctp_terminal::replace::{beside, is_part, write_file};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::{beside, is_part, write_file};
-use crate::input::os_error;
 
 /// File that lists the files of a folder of results.
 const MANIFEST: &str = ".msctp-files";
@@ -37,7 +36,7 @@ const LEGACY: [&str; 9] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A run of `msctp sim`.
+    /// A run of `msctp-lab sim`.
     Run,
     /// A report.
     Report,
@@ -51,10 +50,10 @@ impl Kind {
     /// Returns the text for errors.
     fn words(self) -> &'static str {
         match self {
-            Self::Run => "a run of msctp sim",
+            Self::Run => "a run of msctp-lab sim",
             Self::Report => "a report",
-            Self::Atlas => "an atlas of msctp reproduce --atlas",
-            Self::Grades => "grades of msctp reproduce --again",
+            Self::Atlas => "an atlas of msctp-lab reproduce --atlas",
+            Self::Grades => "grades of msctp-lab reproduce --again",
         }
     }
 }
@@ -441,10 +440,11 @@ mod tests {
         // Only the records of results count.
         fs::write(dir.join("run.json"), "{ \"command\": \"make\" }").unwrap();
         assert!(refused(Kind::Run).unwrap_err().contains("run.json is not an output of msctp"));
-        fs::write(dir.join("run.json"), "{ \"kind\": \"sim\", \"command\": \"msctp sim a.toml\" }").unwrap();
+        fs::write(dir.join("run.json"), "{ \"kind\": \"sim\", \"command\": \"msctp-lab sim a.toml\" }")
+            .unwrap();
         assert_eq!(refused(Kind::Run), Ok(()));
         let why = refused(Kind::Report).unwrap_err();
-        assert!(why.starts_with("the folder has a run of msctp sim: want"), "{why}");
+        assert!(why.starts_with("the folder has a run of msctp-lab sim: want"), "{why}");
         fs::remove_dir_all(dir).unwrap();
     }
 
@@ -471,7 +471,7 @@ mod tests {
         fs::create_dir_all(out.join("kim-koh/figures")).unwrap();
         for place in [out.clone(), out.join("kim-koh")] {
             fs::write(place.join("index.html"), "").unwrap();
-            fs::write(place.join("provenance.json"), "{ \"command\": \"msctp reproduce\" }").unwrap();
+            fs::write(place.join("provenance.json"), "{ \"command\": \"msctp-lab reproduce\" }").unwrap();
         }
         fs::write(out.join("data/runs.csv"), "").unwrap();
         fs::write(out.join("notes"), "mine").unwrap();

@@ -231,7 +231,7 @@ fn basis(sources: &Sources, name: &str) -> Option<String> {
     let paper = sources.papers.iter().find(|paper| paper.name == name)?;
     let quick = if paper.atlas.quick { " --quick" } else { "" };
     Some(format!(
-        "Grades: {} of `{}`{}. Atlas ({}): {} of `msctp reproduce {name} --atlas{quick}`.",
+        "Grades: {} of `{}`{}. Atlas ({}): {} of `msctp-lab reproduce {name} --atlas{quick}`.",
         counted(paper.runs as u64, "run"),
         paper.command,
         paper.at_commit(),
@@ -331,7 +331,7 @@ mod tests {
                 again: Some(repeated(if number == 2 { Grade::Reproduced } else { Grade::Unresolved })),
                 period: Some(repeated(Grade::Reproduced)),
             };
-            let command = format!("msctp reproduce {name} --quick");
+            let command = format!("msctp-lab reproduce {name} --quick");
             let again = Other { command: "again".to_owned(), seeds: [11, 20], runs: 7 };
             let claims = (1..=9).map(claim).collect();
             let commit = "0a1b2c3d".to_owned();

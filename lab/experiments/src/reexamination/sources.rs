@@ -97,11 +97,11 @@ impl Sources {
     pub(super) fn read(dir: &Path, papers: &[&str]) -> Result<Self, ReportError> {
         let paper = |name: &&str| {
             let at = dir.join(name);
-            let claims: Vec<Judged> = json(&at.join("claims.json"), &format!("msctp reproduce {name}"))?;
-            let origin: Origin = json(&at.join("provenance.json"), &format!("msctp reproduce {name}"))?;
+            let claims: Vec<Judged> = json(&at.join("claims.json"), &format!("msctp-lab reproduce {name}"))?;
+            let origin: Origin = json(&at.join("provenance.json"), &format!("msctp-lab reproduce {name}"))?;
             let place = dir.join(format!("{name}-atlas"));
             let atlas = Charted::read(&place)?.ok_or_else(|| {
-                let why = format!("there is no atlas: make it with msctp reproduce {name} --atlas");
+                let why = format!("there is no atlas: make it with msctp-lab reproduce {name} --atlas");
                 ReportError::File { path: place, source: io::Error::new(io::ErrorKind::NotFound, why) }
             })?;
             let Origin { command, runs, commit } = origin;
@@ -134,12 +134,15 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("msctp-reexamination-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
-        assert!(error.contains("afif/claims.json") && error.contains("msctp reproduce afif"), "{error}");
+        assert!(error.contains("afif/claims.json") && error.contains("msctp-lab reproduce afif"), "{error}");
         fs::create_dir_all(dir.join("afif")).unwrap();
         fs::write(dir.join("afif/claims.json"), "[]").unwrap();
         fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3}").unwrap();
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
-        assert!(error.contains("afif-atlas") && error.contains("msctp reproduce afif --atlas"), "{error}");
+        assert!(
+            error.contains("afif-atlas") && error.contains("msctp-lab reproduce afif --atlas"),
+            "{error}"
+        );
         fs::create_dir_all(dir.join("afif-atlas")).unwrap();
         fs::write(dir.join("afif-atlas/atlas.json"), "[]").unwrap();
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();

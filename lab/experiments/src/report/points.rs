@@ -120,9 +120,9 @@ mod tests {
     fn the_parts_of_a_command_make_it_again() {
         let mut parts = Parts::default();
         let commands = [
-            "for run in '1 --set a=1s' '2 --set a=2s'; do msctp sim x.toml --set b=ü --seed $run; done | awk '1'",
-            "{ for seed in 1 2; do msctp sim x.toml --seed $seed --metric m; done | sed 's/^/+,/'; } | awk '2'",
-            "msctp sim x.toml --seed 1 --metric '8 * {flow.bytes:f} / 2'",
+            "for run in '1 --set a=1s' '2 --set a=2s'; do msctp-lab sim x.toml --set b=ü --seed $run; done | awk '1'",
+            "{ for seed in 1 2; do msctp-lab sim x.toml --seed $seed --metric m; done | sed 's/^/+,/'; } | awk '2'",
+            "msctp-lab sim x.toml --seed 1 --metric '8 * {flow.bytes:f} / 2'",
         ];
         for command in commands {
             let indices = parts.indices(command);
@@ -130,6 +130,6 @@ mod tests {
             assert_eq!(again, command);
         }
         assert!(parts.texts.iter().any(|part| part == " --set b=ü"), "{:?}", parts.texts);
-        assert_eq!(parts.texts.iter().filter(|part| *part == "msctp sim x.toml").count(), 1);
+        assert_eq!(parts.texts.iter().filter(|part| *part == "msctp-lab sim x.toml").count(), 1);
     }
 }

@@ -7,7 +7,7 @@ use crate::run_folder::{RecordedCell, RecordedFile};
 /// The record of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// Kind of the record: `sweep`. The record of a run of `msctp sim` has the same keys
+    /// Kind of the record: `sweep`. The record of a run of `msctp-lab sim` has the same keys
     /// ([`RunRecord`](crate::run_folder::RunRecord)).
     pub(crate) kind: &'static str,
     /// Version of msctp.

@@ -1,6 +1,6 @@
 //! The shell commands that repeat the points of a figure.
 //!
-//! A point is a mean over seeds, in the figure's unit: a loop over the seeds runs `msctp sim` with the
+//! A point is a mean over seeds, in the figure's unit: a loop over the seeds runs `msctp-lab sim` with the
 //! metric, and awk computes the mean. The page, the CSV of the figure and the tests have the same text.
 
 use super::estimate::{OperandOf, Source};

@@ -67,7 +67,7 @@ fn report(
     let keys = sweep.keys().into_iter().take(runs).collect();
     let outcome = sweep.run_in(&Simulator, keys, &execution).unwrap();
     assert_eq!(outcome.runs.done.len(), runs, "{:?}", outcome.runs.failures());
-    let mut report = outcome.report("msctp sweep try.toml", "0.1.0");
+    let mut report = outcome.report("msctp-lab sweep try.toml", "0.1.0");
     report.series = outcome.series(store);
     report.write(dir).map(drop)
 }
@@ -149,7 +149,7 @@ fn a_resumed_sweep_repeats_a_run_whose_series_are_missing_or_damaged() {
     let execution = Execution { threads: None, cancel: &cancel, progress: &progress, store: Some(&store) };
     let outcome = sweep.run(&execution).unwrap();
     fs::remove_file(&kept[0]).unwrap();
-    let mut report = outcome.report("msctp sweep try.toml", "0.1.0");
+    let mut report = outcome.report("msctp-lab sweep try.toml", "0.1.0");
     report.series = outcome.series(&store);
     let dir = folder("missing");
     let error = report.write(&dir).unwrap_err().to_string();

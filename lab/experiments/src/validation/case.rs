@@ -103,7 +103,7 @@ impl Case {
             if text.contains([' ', '{', '"', '[']) { format!("'{text}'") } else { text.to_owned() }
         };
         let sets = self.overrides(ways).iter().map(|o| format!(" --set {}", quoted(o))).collect::<String>();
-        format!("msctp sim {}{sets}", self.file)
+        format!("msctp-lab sim {}{sets}", self.file)
     }
 
     /// Returns the metrics of the reference, in its order.

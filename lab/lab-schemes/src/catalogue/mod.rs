@@ -11,5 +11,6 @@ mod options;
 
 pub use classifiers::{ClassifierEntry, classifiers, find_classifier};
 pub use controllers::{ControllerEntry, controllers, find_controller, window_controllers};
-pub use entry::{Entry, UnknownName, suggest};
+pub use entry::Entry;
+pub use msctp_names::{UnknownName, suggest};
 pub use options::{BadOption, OptionInfo, OptionKind, Options};

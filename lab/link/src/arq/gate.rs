@@ -6,8 +6,8 @@ use msctp_units::Time;
 use crate::arq::Sdus;
 use crate::fate::{Delivery, DropReason, LossReason, Offer};
 use crate::model::Carries;
-use crate::queue::QueueLimit;
 use crate::stats::LinkStats;
+use msctp_queue::QueueLimit;
 
 /// The packets inside a radio link, and the outcomes of the others.
 #[derive(Debug)]

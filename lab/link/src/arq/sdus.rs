@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::fate::{Delivery, LossReason, Outcome};
-use crate::queue::{QueueLen, QueueLimit};
+use msctp_queue::{QueueLen, QueueLimit};
 
 #[derive(Debug)]
 struct Sdu<P> {

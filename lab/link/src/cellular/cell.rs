@@ -12,8 +12,8 @@ use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 use crate::loss::LossProcess;
 use crate::medium::{Medium, PortId};
 use crate::model::{Change, Unsupported};
-use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// Minimum average throughput in bytes per TTI, so that a user that was never served comes first.
 const LEAST_AVERAGE: f64 = 1e-3;

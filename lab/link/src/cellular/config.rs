@@ -4,7 +4,7 @@ use msctp_units::Span;
 
 use super::quality::Quality;
 use crate::loss::LossProcess;
-use crate::queue::QueueLimit;
+use msctp_queue::QueueLimit;
 
 /// Transmission time interval: the scheduler's grain.
 pub const TTI: Span = Span::from_millis(1);

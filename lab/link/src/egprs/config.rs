@@ -5,7 +5,7 @@ use msctp_units::Span;
 use super::{BLOCK_PERIOD, CodingScheme};
 use crate::arq::InvalidRadio;
 use crate::loss::Probability;
-use crate::queue::QueueLimit;
+use msctp_queue::QueueLimit;
 
 /// Properties of one direction of an EGPRS radio link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,8 +17,8 @@ use crate::arq::{
 };
 use crate::fate::{Delivery, Offer};
 use crate::model::{Carries, Change, Conditions, LinkModel, Unsupported};
-use crate::queue::QueueLen;
 use crate::stats::LinkStats;
+use msctp_queue::QueueLen;
 
 /// One direction of an EGPRS radio link.
 ///

@@ -4,7 +4,7 @@ use msctp_units::{Rate, Span};
 
 use crate::arq::InvalidRadio;
 use crate::loss::Probability;
-use crate::queue::QueueLimit;
+use msctp_queue::QueueLimit;
 
 /// Transmission time interval, in each of which a transport block is sent.
 pub const TTI: Span = Span::from_millis(1);

@@ -20,8 +20,8 @@ use crate::arq::{
 };
 use crate::fate::{Delivery, LossReason, Offer};
 use crate::model::{Carries, Change, Conditions, LinkModel, Unsupported};
-use crate::queue::QueueLen;
 use crate::stats::LinkStats;
+use msctp_queue::QueueLen;
 
 /// One direction of an LTE radio bearer.
 ///

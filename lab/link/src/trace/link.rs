@@ -10,8 +10,8 @@ use super::signal::SignalTrace;
 use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 use crate::loss::LossProcess;
 use crate::model::{Change, LinkModel, Unsupported};
-use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// Properties of a [`TraceLink`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use super::mac::{Backoff, MacConfig};
 use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 use crate::medium::PortId;
 use crate::model::{Change, Unsupported};
-use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// A station of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use crate::fate::{Delivery, Offer};
 use crate::loss::LossProcess;
 use crate::medium::PortId;
 use crate::model::{Change, LinkModel, Unsupported};
-use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
+use msctp_queue::{QueueLen, QueueLimit};
 
 /// A cell with one sending station: stop-and-wait over a radio channel.
 pub struct WlanLink<P> {

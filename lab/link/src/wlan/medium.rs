@@ -7,8 +7,8 @@ use crate::fate::{Delivery, Offer};
 use crate::loss::LossProcess;
 use crate::medium::{Medium, PortId};
 use crate::model::{Change, Unsupported};
-use crate::queue::QueueLen;
 use crate::stats::LinkStats;
+use msctp_queue::QueueLen;
 
 impl<P: Send> Medium<P> for Cell<P> {
     fn offer(&mut self, now: Time, port: PortId, packet: P, wire_len: u32) -> Offer<P> {

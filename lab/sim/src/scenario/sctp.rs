@@ -180,7 +180,7 @@ fn protection() -> Result<Protection, &'static str> {
 /// Returns an error, since a build for the browser has no cryptography.
 #[cfg(target_arch = "wasm32")]
 fn protection() -> Result<Protection, &'static str> {
-    Err("\"psk\" is not available in a browser; use \"off\", or run the scenario with msctp sim")
+    Err("\"psk\" is not available in a browser; use \"off\", or run the scenario with msctp-lab sim")
 }
 
 /// Reads `frto` and `restart_rtt_after_spurious`.

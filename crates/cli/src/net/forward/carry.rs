@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use msctp_forward::{End, Reason};
+use msctp_terminal::system::os_error;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, Stdout};
 use tokio::net::TcpStream;
@@ -16,7 +17,6 @@ use tokio::net::tcp::WriteHalf;
 use tokio::sync::watch;
 
 use super::link::{Connection, Direction};
-use crate::system::os_error;
 
 /// Carries a TCP connection until both directions have ended, then closes it. Resets it if either end fails
 /// or the future is dropped. `ahead` holds bytes already read from it.

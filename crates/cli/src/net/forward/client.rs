@@ -9,6 +9,8 @@ use msctp_forward::proxy::{
     Greeting, MAX_REQUEST, Parsed, SOCKS_NO_AUTHENTICATION, SocksRequest, parse_greeting, parse_socks,
 };
 use msctp_forward::{End, Limits, Reason, Role, Target};
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -21,7 +23,6 @@ use super::report::{Happened, Report};
 use super::specs::{Local, Remote};
 use super::udp::associate;
 use super::{Args, Control, tune};
-use crate::Failure;
 use crate::net::listen::ACCEPT_PAUSE;
 use crate::net::options::{Carrier, NetArgs};
 use crate::net::security::Secured;
@@ -29,7 +30,6 @@ use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::status::Monitor;
 use crate::net::text::escape;
 use crate::net::{Open, block_on, failed, moves, notify, outage};
-use crate::system::os_error;
 
 /// Time for a client of the proxy to send its request.
 const REQUEST: Duration = Duration::from_secs(30);

@@ -11,10 +11,10 @@ use msctp::{Association, Message, OutMessage, Reliability, SendError};
 use msctp_forward::{
     Class, Datagram, End, Event, Frame, Limits, Mux, Read, Reason, Role, Target, Violation, WindowBudget,
 };
+use msctp_terminal::Failure;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::Failure;
 use crate::net::failed;
 use crate::net::service::Service;
 use crate::net::status::{Connections, Monitor};

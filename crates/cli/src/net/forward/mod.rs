@@ -17,6 +17,8 @@ use std::time::Duration;
 use msctp::{Config, Message};
 use msctp_forward::frame::VERSION;
 use msctp_forward::{End, Reason, Target};
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, ToSocketAddrs};
 
@@ -27,8 +29,6 @@ use super::options::{NetArgs, PeerArgs};
 use super::outage;
 use super::service::Service;
 use super::status::StatusArgs;
-use crate::Failure;
-use crate::system::os_error;
 
 /// Streams to request in each direction. Each end opens connections on half of them.
 const STREAMS: u16 = 16_384;

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use msctp::Message;
 use msctp_forward::{End, Reason, Target};
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
@@ -19,13 +21,11 @@ use super::report::{ClientReport, Happened, Report};
 use super::server::Access;
 use super::specs::Remote;
 use super::{Control, Wanted, dial};
-use crate::Failure;
 use crate::net::listen::ACCEPT_PAUSE;
 use crate::net::outage;
 use crate::net::service::Service;
 use crate::net::status::Monitor;
 use crate::net::text::escape;
-use crate::system::os_error;
 
 /// Maximum number of a client's listeners.
 const LISTENERS: usize = 64;

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use msctp_forward::End;
+use msctp_terminal::print;
 use serde::Serialize;
 
 use crate::net::failures::Failures;
 use crate::net::security::Secured;
 use crate::net::text::escape;
-use crate::running::print;
 
 /// An event of `forward` and `serve --allow`.
 #[derive(Clone, Debug, Serialize)]

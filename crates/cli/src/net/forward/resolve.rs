@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp_forward::{End, Reason};
+use msctp_terminal::system::os_error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use super::server::OfSource;
-use crate::system::os_error;
 
 /// Limit of threads that resolve the names of all clients.
 pub(super) const RESOLVERS: usize = 128;

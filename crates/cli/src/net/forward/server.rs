@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use msctp::Incoming;
 use msctp_forward::{End, INITIAL_WINDOW, Limits, Reason, Role, Rules, Target, Verdict, WindowBudget, nat64};
+use msctp_terminal::Failure;
+use msctp_terminal::system::read_text;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -18,7 +20,6 @@ use super::report::{ClientReport, Counts, Happened, Report};
 use super::resolve::{NAMES_OF_SOURCE, RESOLVERS, Resolver};
 use super::udp::{ASSOCIATIONS, IDLE, relay};
 use super::{dial, greet, tune};
-use crate::Failure;
 use crate::net::block_on_with;
 use crate::net::drain::DrainArgs;
 use crate::net::options::NetArgs;
@@ -28,7 +29,6 @@ use crate::net::server::Server;
 use crate::net::service::{FIRST_TIMEOUT, Service};
 use crate::net::sources::{Full, Interfaces, Place, Sources};
 use crate::net::status::{Monitor, StatusArgs};
-use crate::system::read_text;
 
 /// Maximum number of clients, and of those from one IPv4 address or IPv6 /64 prefix.
 const CLIENTS: usize = 1024;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use msctp_forward::proxy::{Greeting, associated, parse_datagram, wrap_datagram};
 use msctp_forward::{Datagram, End, Reason, Target, Verdict};
+use msctp_terminal::system::os_error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
@@ -19,7 +20,6 @@ use super::link::{Connection, Direction};
 use super::report::{ClientReport, Happened, Report};
 use super::resolve::Resolver;
 use super::server::Access;
-use crate::system::os_error;
 
 /// Maximum number of UDP associations of one client: each uses two sockets.
 pub(super) const ASSOCIATIONS: usize = 64;

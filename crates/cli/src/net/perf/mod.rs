@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use msctp::{Association, OutMessage, Reliability};
 use msctp_qlog::Vantage;
+use msctp_terminal::{Failure, print};
 use msctp_units::Span;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -21,8 +22,6 @@ use super::security::{ClientsArgs, Secured};
 use super::server::Server;
 use super::service::{CLIENT_GONE, CONTROL, DATA, END_TIMEOUT, Service, drain};
 use super::{Open, block_on, failed, moves};
-use crate::Failure;
-use crate::running::print;
 
 /// The longest measurement: a day.
 const MAX_SECONDS: u64 = 86_400;

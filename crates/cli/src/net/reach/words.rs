@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use msctp_terminal::system::os_error;
+
 use super::probe::Outcome;
 use super::{Family, Found, StrictFilter};
 use crate::net::devices;
-use crate::system::os_error;
 
 /// The subject of a sentence.
 pub(super) struct Described<'a> {

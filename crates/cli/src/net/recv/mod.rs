@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::Association;
-use msctp_experiments::words::counted;
 use msctp_qlog::Vantage;
+use msctp_terminal::system::{cannot_write, os_error};
+use msctp_terminal::{Failure, counted, print};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -29,9 +30,6 @@ use super::status::StatusArgs;
 use super::text::escape;
 use super::transfer::{Control, check_name};
 use super::{block_on, failed};
-use crate::Failure;
-use crate::running::print;
-use crate::system::{cannot_write, os_error};
 
 /// Receive files from `msctp send` into a folder.
 ///

@@ -3,14 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::monitor::Monitor;
 use super::prometheus;
-use crate::Failure;
 use crate::net::listen;
-use crate::system::os_error;
 
 /// Time for a request and its answer.
 const REQUEST: Duration = Duration::from_secs(5);

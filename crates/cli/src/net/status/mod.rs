@@ -1,12 +1,13 @@
 //! `msctp status`: what the processes of `serve`, `forward`, `tunnel` and `recv` do now. Each has a Unix
 //! socket that gives its [`Document`] to whoever connects.
 
-pub(crate) mod document;
+mod document;
 mod metrics;
 mod monitor;
 mod prometheus;
 mod socket;
-pub(crate) mod table;
+mod table;
+mod watch;
 
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
@@ -14,15 +15,15 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use msctp_terminal::system::os_error;
+use msctp_terminal::{Failure, print};
+
 use self::document::{Document, VERSION};
 pub(crate) use self::monitor::{Connections, Monitor};
 use self::socket::Socket;
 use super::Open;
 use super::security::SecurityArgs;
 use super::text::escape;
-use crate::Failure;
-use crate::running::print;
-use crate::system::os_error;
 
 /// Options of commands that publish a status.
 #[derive(clap::Args, Clone, Debug)]
@@ -71,10 +72,14 @@ Examples:
   msctp status 4711              one, by its process ID
   msctp status --json            everything that is known, one process a line
   msctp status --prometheus      as Prometheus reads it
+  msctp status --watch           live: a list of all processes; Enter opens one
+
+With --watch, q or Ctrl-C ends; arrows choose a process or scroll, Enter opens it, Esc goes back to the list. NO_COLOR \
+switches bold text off. If stdout is not a terminal, it prints once.
 
 `msctp serve`, `forward`, `tunnel` and `recv` have a status. docs/commands.md describes the fields of --json.
 
-Exit codes: 0 a process answered, 1 none did, 2 invalid arguments.")]
+Exit codes: 0 a process answered, or with --watch q or its end, 1 none did, 2 invalid arguments.")]
 pub(crate) struct Args {
     /// A process ID, or the path of a socket (--status).
     #[arg(value_name = "PID|PATH")]
@@ -85,6 +90,12 @@ pub(crate) struct Args {
     /// Print the text format of Prometheus.
     #[arg(long, conflicts_with = "json")]
     prometheus: bool,
+    /// Show them live on a terminal, with windows, losses and the gap of each move.
+    #[arg(long, conflicts_with_all = ["json", "prometheus"])]
+    watch: bool,
+    /// Seconds between two readings of --watch, 0.1 to 3600.
+    #[arg(long, value_name = "SECONDS", default_value = "1", requires = "watch", value_parser = watch::interval)]
+    interval: Duration,
 }
 
 /// Time for a process to answer.
@@ -94,6 +105,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.watch {
+        return watch::run(args.process.as_deref(), args.interval);
+    }
     let documents: Vec<_> =
         read(args.process.as_deref())?.into_iter().map(|(_, document)| document).collect();
     print(|out| {
@@ -120,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// # Errors
 ///
 /// No process answers.
-pub(crate) fn read(process: Option<&str>) -> Result<Vec<(PathBuf, Document)>, Failure> {
+fn read(process: Option<&str>) -> Result<Vec<(PathBuf, Document)>, Failure> {
     let (answers, folders) = read_each(process);
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
     for (path, answer) in answers {
@@ -148,7 +162,7 @@ pub(crate) fn read(process: Option<&str>) -> Result<Vec<(PathBuf, Document)>, Fa
 
 /// The failure to read a status from a socket.
 #[derive(Debug)]
-pub(crate) enum Unread {
+enum Unread {
     /// The process has ended.
     Ended(String),
     /// Another cause, which may be temporary.
@@ -165,7 +179,7 @@ impl std::fmt::Display for Unread {
 /// Reads the status at the socket of one process, or at all sockets. Also returns the folders that were
 /// searched.
 #[expect(clippy::type_complexity, reason = "the answer of each socket")]
-pub(crate) fn read_each(process: Option<&str>) -> (Vec<(PathBuf, Result<Document, Unread>)>, Vec<PathBuf>) {
+fn read_each(process: Option<&str>) -> (Vec<(PathBuf, Result<Document, Unread>)>, Vec<PathBuf>) {
     let (mut paths, mut folders) = (Vec::new(), Vec::new());
     match process {
         Some(path) if path.parse::<u32>().is_err() => paths.push(PathBuf::from(path)),
@@ -212,7 +226,7 @@ fn ask(path: &Path) -> Result<Document, Unread> {
 }
 
 /// Parses a status. Escapes control characters, since another user's process may have written it.
-pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Document> {
+fn parse(text: &[u8]) -> serde_json::Result<Document> {
     fn clean(value: &mut serde_json::Value) {
         match value {
             serde_json::Value::String(text) => *text = escape(text),

@@ -7,13 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixSocket};
 
 use super::monitor::Monitor;
-use crate::Failure;
 use crate::net::listen;
-use crate::system::os_error;
 
 /// Time for a reader to receive the document.
 const WRITE: Duration = Duration::from_secs(5);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use msctp::{Association, Endpoint};
+use msctp_terminal::Failure;
 
 use super::device::{Device, PREFIX, reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::{Args, Control, VERSION, receive, routes};
-use crate::Failure;
 use crate::net::options::{Carrier, NetArgs};
 use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::text::escape;

@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use ipnet::IpNet;
+use msctp_terminal::Failure;
+use msctp_terminal::system::os_error;
 use msctp_tun::{Reads, Tun, Writes};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::MTU;
-use crate::Failure;
-use crate::system::os_error;
 
 /// Maximum number of segments of a large packet. TCP reaches it only with an MSS below 128 bytes.
 const SEGMENTS: usize = 512;

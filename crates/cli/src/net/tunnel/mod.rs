@@ -13,12 +13,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use msctp::Message;
+use msctp_terminal::Failure;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::server::{TunnelArgs, serve};
 use super::options::{NetArgs, PeerArgs};
 use super::status::StatusArgs;
-use crate::Failure;
 
 /// MTU of the devices. With all headers, such a packet fits into 1500 bytes, also over IPv6. A path with a
 /// smaller MTU fragments it into two chunks.

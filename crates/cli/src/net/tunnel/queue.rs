@@ -1,9 +1,9 @@
 //! [`FairQueue`]: FQ-CoDel (RFC 8290) before the association, so that a download does not delay a call.
 
 use msctp::{Span, Time};
-use msctp_link::QueueLimit;
-use msctp_link::codel::{CodelConfig, Queued};
-use msctp_link::fair_queue::{self, FairQueueConfig};
+use msctp_queue::QueueLimit;
+use msctp_queue::codel::{CodelConfig, Queued};
+use msctp_queue::fair_queue::{self, FairQueueConfig};
 
 use super::packet::{flow_hash, mark_congestion};
 

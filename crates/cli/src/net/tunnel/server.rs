@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipnet::IpNet;
 use msctp::security::Fingerprint;
 use msctp::{Association, AssociationState};
+use msctp_terminal::Failure;
 use tokio::task::JoinSet;
 
 use super::device::{Device, PREFIX, reads};
@@ -13,7 +14,6 @@ use super::outbound::Outbound;
 use super::packet::addresses;
 use super::pool::Pool;
 use super::{Control, VERSION, receive};
-use crate::Failure;
 use crate::net::options::NetArgs;
 use crate::net::reload::{self, Hangups};
 use crate::net::security::ClientsArgs;

@@ -1,6 +1,6 @@
 //! A file moves while the links under it come and go, in network namespaces. As root; without it the tests
 //! say so and are left out, unless MSCTP_NEED_NETNS=1.
-#![cfg(all(feature = "net", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "real links move in real time")]
 
 mod doctor;

@@ -1,5 +1,7 @@
-//! The command as a process: servers that end with the test, folders, hashes by another program.
+//! The command as a process: servers that end with the test, folders, hashes by another program. Shared by
+//! the tests of msctp and msctp-lab.
 #![expect(clippy::disallowed_methods, reason = "real processes in real time")]
+#![allow(dead_code, reason = "each program's tests use their own part")]
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,6 +13,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::PROGRAM;
 
 /// A wait of this length hangs, also on a machine that does much else.
 pub(crate) const HANGS: Duration = Duration::from_secs(120);
@@ -59,7 +63,7 @@ pub(crate) fn is_new_host(line: &str) -> bool {
 }
 
 pub(crate) fn msctp(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let mut command = Command::new(PROGRAM);
     command.envs([config_home(), runtime_dir()]).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -75,7 +79,7 @@ pub(crate) fn by(program: &[&str], command: &Command) -> Command {
 }
 
 pub(crate) fn run(args: &[&str]) -> Output {
-    finish(msctp(args).spawn().expect("msctp runs"))
+    finish(msctp(args).spawn().expect("the program runs"))
 }
 
 /// Returns the output of a command when it has ended; kills it and fails if it hangs.
@@ -197,7 +201,7 @@ impl Server {
 
     /// Starts a server with an environment of its own.
     pub(crate) fn start_as(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).spawn().expect("msctp runs");
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("the program runs");
         let mut errors = Errors::of(&mut child);
         let mut line = String::new();
         errors.read_line(&mut line).expect("a line");
@@ -225,14 +229,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-#[allow(dead_code, reason = "not every test uses the library")]
-/// Returns security with which an association of the library can talk to a command: a new key.
-pub(crate) fn security() -> msctp::Security {
-    use msctp::security::{AnyPeer, Identity, Tls, provider};
-    let identity = Identity::generate(provider()).unwrap();
-    Tls::new(&identity, AnyPeer).unwrap().into()
 }
 
 /// Creates an empty folder of this test.

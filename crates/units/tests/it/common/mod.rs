@@ -21,12 +21,6 @@ pub(crate) fn crate_folders() -> Vec<PathBuf> {
     found
 }
 
-/// Returns the folder of the crate `msctp-NAME`, or of `msctp`.
-pub(crate) fn crate_folder(name: &str) -> PathBuf {
-    let mut folders = crate_folders().into_iter();
-    folders.find(|path| path.ends_with(name)).unwrap_or_else(|| panic!("no crate's folder is called {name}"))
-}
-
 /// Returns the sources of all crates, in order.
 pub(crate) fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();

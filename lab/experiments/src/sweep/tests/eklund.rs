@@ -94,7 +94,7 @@ fn findings_have_their_numbers_from_the_runs() {
         "losses" if names[1].ends_with("10t") => 0.0,
         _ => papers(names, metric, seed),
     });
-    let report = outcome.report("msctp reproduce eklund", "0.1.0");
+    let report = outcome.report("msctp-lab reproduce eklund", "0.1.0");
     let text = |id: &str| {
         report.findings.iter().find(|finding| finding.id == id).map(|finding| finding.text.as_str())
     };
@@ -110,7 +110,7 @@ fn findings_have_their_numbers_from_the_runs() {
         "losses" => 0.0,
         _ => papers(names, metric, seed),
     });
-    let failed = outcome.report("msctp reproduce eklund", "0.1.0").provenance.failed;
+    let failed = outcome.report("msctp-lab reproduce eklund", "0.1.0").provenance.failed;
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!(failed[0].0, "the finding about EK6");
     let wrong = |text: &str, to: &str| {

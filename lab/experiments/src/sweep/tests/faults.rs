@@ -35,7 +35,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "gap.of = \"handover.gap\"",
         "gap.of = \"handover.gpa\"",
-        "16: metric.gap.of: there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp metrics lists them",
+        "16: metric.gap.of: there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp-lab scenario metrics lists them",
     ),
     (
         "metric = \"after\"",

@@ -12,7 +12,7 @@ fn cells_are_the_combinations_with_their_overrides() {
     assert_eq!(sweep.named(&sweep.cells[1].values), "policy conservative, loss 0.02");
     assert_eq!(
         sweep.command(&sweep.keys()[4]),
-        "msctp sim folder/walk.toml --seed 2 --set action.move.at=3s --set action.out-of-reach.at=4s --set action.fade.at=2s \
+        "msctp-lab sim folder/walk.toml --seed 2 --set action.move.at=3s --set action.out-of-reach.at=4s --set action.fade.at=2s \
          --set duration=9s \
          --set sctp.server.handover_policy=conservative --set link.wifi.loss=0.02"
     );
@@ -57,7 +57,7 @@ fn an_outcome_has_means_comparisons_and_verdicts_whatever_the_threads() {
 fn the_report_has_a_table_and_a_figure_of_each_metric_and_the_record_its_sources() {
     let sweep = sweep();
     let outcome = run(&sweep, 2, None);
-    let report = outcome.report("msctp sweep try.toml", "0.1.0");
+    let report = outcome.report("msctp-lab sweep try.toml", "0.1.0");
     assert_eq!(report.figures[0].grids.len(), 2);
     assert_eq!(report.figures.len(), 3);
     let chart = &report.figures[1].groups[0].1[0].chart;
@@ -77,7 +77,7 @@ fn the_report_has_a_table_and_a_figure_of_each_metric_and_the_record_its_sources
     assert_eq!(csv.lines().count(), 13);
     std::fs::remove_dir_all(dir).unwrap();
     let record =
-        serde_json::to_value(outcome.report("msctp sweep try.toml", "0.1.0").built_from("abc").record)
+        serde_json::to_value(outcome.report("msctp-lab sweep try.toml", "0.1.0").built_from("abc").record)
             .unwrap();
     assert_eq!((&record["commit"], &record["seeds"][2]), (&"abc".into(), &3.into()));
     assert_eq!(record["files"][1]["text"], SCENARIO);
@@ -90,11 +90,12 @@ fn a_record_gives_its_sweep_again() {
     let quick = sweep().reduced(&Effort { quick: true, seeds: Some(2), claims: false });
     for sweep in [whole, quick] {
         let outcome = run(&sweep, 2, None);
-        let text =
-            serde_json::to_string(&outcome.report("msctp sweep try.toml", "0.1.0").built_from("abc").record)
-                .unwrap();
+        let text = serde_json::to_string(
+            &outcome.report("msctp-lab sweep try.toml", "0.1.0").built_from("abc").record,
+        )
+        .unwrap();
         let recorded = Recorded::parse(&text).unwrap();
-        assert_eq!((&*recorded.command, &*recorded.commit), ("msctp sweep try.toml", "abc"));
+        assert_eq!((&*recorded.command, &*recorded.commit), ("msctp-lab sweep try.toml", "abc"));
         let again = recorded.sweep().unwrap();
         assert_eq!(again.keys(), sweep.keys());
         assert_eq!(again.reduced, sweep.reduced);
@@ -153,7 +154,7 @@ fn the_bundled_comparison_has_every_policy_on_the_handovers_of_every_paper() {
     }
     assert_eq!(sweep.keys().len(), 3 * handovers.values.len() * names.len());
     let command = sweep.command(&sweep.keys()[0]);
-    assert!(command.starts_with("msctp sim scenarios/kim-koh/3g-to-wlan.toml --seed 1 "), "{command}");
+    assert!(command.starts_with("msctp-lab sim scenarios/kim-koh/3g-to-wlan.toml --seed 1 "), "{command}");
     assert!(command.contains("available = \"11Mbps\""), "{command}");
     assert_eq!(
         (&*sweep.sources[0].path, sweep.sources[0].sha256.len()),

@@ -1,5 +1,5 @@
 //! Every key of a scenario file: name, type, default, example, help. From these tables come the parser's
-//! unknown-key errors, `msctp scenario explain`, the JSON schema and `docs/scenario-keys.md`.
+//! unknown-key errors, `msctp-lab scenario explain`, the JSON schema and `docs/scenario-keys.md`.
 //!
 //! The readers hold what relates keys to each other. `lab/sim/tests/it/keys.rs` reads each example and each
 //! default through them, so that a table and its reader cannot differ.

@@ -13,7 +13,7 @@ pub fn schema() -> Value {
     let mut schema = object(&SCENARIO);
     let own = schema.as_object_mut().expect("an object");
     own.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-    own.insert("title".to_owned(), json!("msctp scenario"));
+    own.insert("title".to_owned(), json!("msctp-lab scenario"));
     let properties = own.get_mut("properties").and_then(Value::as_object_mut).expect("its keys");
     let path = json!({ "type": "string" });
     let extends = json!({
