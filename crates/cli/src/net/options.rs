@@ -472,8 +472,8 @@ impl PeerArgs {
 /// Maximum time to wait for an answer over UDP before TCP is tried as well.
 const UDP_ALONE: Duration = Duration::from_secs(5);
 
-/// Time between attempts to connect over TCP.
-const TCP_AGAIN: Duration = Duration::from_secs(1);
+/// Time between attempts to connect.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The transport below an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -515,7 +515,7 @@ async fn connect_by_any(
         let at = loop {
             match tcp::relay(addresses, devices.clone(), open.add_relay()).await {
                 Ok(at) => break at,
-                Err(_) if again.get() => tokio::time::sleep(TCP_AGAIN).await,
+                Err(_) if again.get() => tokio::time::sleep(AGAIN).await,
                 Err(_) => return None,
             }
         };
@@ -540,7 +540,8 @@ async fn connect_by_any(
     connected.inspect(|_| eprintln!("{host}: {why}; connected over TCP"))
 }
 
-/// Tries to connect once, from the addresses that this host has now.
+/// Tries to connect from the addresses that this host has now, until the server answers, refuses or cannot be
+/// reached: the caller limits the time.
 async fn connect_once(
     host: &str,
     addresses: &[SocketAddr],
@@ -560,8 +561,17 @@ async fn connect_once(
     let peer = Peer { port: net.sctp_port(), addresses: ips, ..Peer::new(first) };
     let address = if addresses.len() > 1 { host.to_owned() } else { first.to_string() };
     let (security, config) = options;
+    let answer = async {
+        loop {
+            // Max.Init.Retransmits is no limit of the caller's time.
+            match endpoint.connect(peer.clone(), security.clone(), config.clone()).await {
+                Err(ConnectError::Timeout) => tokio::time::sleep(AGAIN).await,
+                ended => break ended,
+            }
+        }
+    };
     let association = tokio::select! {
-        connected = endpoint.connect(peer, security.clone(), config.clone()) => connected.map_err(|error| match error {
+        connected = answer => connected.map_err(|error| match error {
             ConnectError::Config(error) => Unconnected::Failed(refused(&error)),
             ConnectError::NoLocalAddress(at) if !net.bind.is_empty() => {
                 let family = if at.is_ipv4() { "an IPv4" } else { "an IPv6" };

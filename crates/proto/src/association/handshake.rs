@@ -307,13 +307,7 @@ impl Association {
             self.close(now, Some(*reason));
             return;
         }
-        // T3-rtx of DATA sent with the COOKIE ECHO expires at the same time and backs off too: once is
-        // enough.
-        if let Some(path) = self.set_up.path.and_then(|path| self.paths.get_mut(path))
-            && path.t3_rtx.is_none_or(|t3_rtx| t3_rtx > now)
-        {
-            path.rtt.back_off();
-        }
+        self.back_off_set_up(now);
         // RFC 9260 §5.1: retransmissions SHOULD use all addresses of the peer
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# If the T1-init timer expires, the endpoint MUST retransmit the INIT chunk and restart the T1-init
@@ -326,6 +320,20 @@ impl Association {
         //# timer.
         self.set_up.path = self.next_set_up_path();
         self.set_up.due = true;
+    }
+
+    /// Backs off T1 (RFC 9260 §6.3.3 E2). T1-init covers INITs on several paths with `Moves::Fast`: all back
+    /// off, or it would take its next duration from one that does not, and the set-up would be over early.
+    fn back_off_set_up(&mut self, now: Time) {
+        let races = self.state == State::CookieWait && self.config.moves.is_fast();
+        let last = self.set_up.path;
+        for path in self.paths.iter_mut().filter(|path| races || Some(path.id()) == last) {
+            // T3-rtx of DATA sent with the COOKIE ECHO expires at the same time and backs off too: once is
+            // enough.
+            if path.t3_rtx.is_none_or(|t3_rtx| t3_rtx > now) {
+                path.rtt.back_off();
+            }
+        }
     }
 
     /// Returns the next path of the set-up.

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use msctp_proto::{AssociationState, AuthConfig, Config, Event, HostAddrs, LossReason, PathAddr};
-use msctp_units::Span;
+use msctp_units::{Span, Time};
 use msctp_wire::{Abort, Causes};
 
 use crate::attacks::changed_setup::psk;
@@ -213,6 +213,36 @@ fn without_an_answer_every_network_is_tried_again_and_again() {
         assert!(inits.iter().filter(|init| init.at == at).count() >= 5, "{at}");
     }
     assert!(inits.len() <= 3 * 9, "{}", inits.len());
+}
+
+/// RFC 9260 §6.3.3 E2: T1-init backs off, however many pairs of addresses the INITs go over. Every pair has its
+/// INIT as soon as before.
+#[test]
+fn more_networks_and_addresses_do_not_shorten_the_set_up() {
+    for (networks, addresses) in [(1, 1), (2, 1), (3, 2), (2, 8)] {
+        let mut pair = Pair::new(Config::mobile(), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.drop_if(|_| true);
+        let began = pair.now;
+        let (from, to) = ((0..networks).map(a_ip).collect(), (0..addresses).map(b_ip).collect());
+        pair.connect(Config::mobile(), from, to);
+        let is_over = |pair: &mut Pair| pair.a.saw(|event| *event == Event::Lost(LossReason::SetupTimeout));
+        assert!(pair.run_until(Span::from_secs(200), is_over));
+        // RTO.Initial, doubled with each of Max.Init.Retransmits up to RTO.Max.
+        let took = pair.now.since(began);
+        assert_eq!(took.as_millis(), 500 + 1000 + 2000 + 4000 + 8000 + 4 * 10_000, "{networks}, {addresses}");
+        let mut first: Vec<(PathAddr, Time)> = Vec::new();
+        for init in sent(&pair, Side::A, chunk::INIT) {
+            if first.iter().all(|(at, _)| *at != init.at) {
+                first.push((init.at, init.sent));
+            }
+        }
+        assert_eq!(first.len(), usize::from(networks) * usize::from(addresses));
+        for (place, (at, time)) in first.iter().enumerate() {
+            let after = time.since(began);
+            assert!(after <= Span::from_millis(250 * place as u64), "{at} after {after}");
+        }
+    }
 }
 
 /// RFC 9260 §5.1: one INIT at a time, where quick moves are not asked for.

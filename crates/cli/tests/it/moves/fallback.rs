@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::net::{self, Host, Net, SERVER};
 use super::{Guard, TIMEOUT, folder, serve, spawn};
 use crate::client::{Forward, connect, echoes, set_timeouts};
-use crate::process::{Errors, Server};
+use crate::process::{Errors, Server, finish, stderr};
 
 /// Begins or ends dropping packets of a protocol that arrive at the host.
 fn block(host: &Host, protocol: &str, is_blocked: bool) {
@@ -95,6 +95,36 @@ fn connections_return_to_udp_when_it_works_and_those_over_tcp_go_on() {
     assert!(new.iter().chain(&both()).all(is_open), "over UDP alone");
 }
 
+/// INITs over both networks race. The set-up ended after 4.5 s, before TCP was tried.
+#[test]
+fn two_networks_without_udp_connect_over_tcp_and_the_time_limit_holds() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.mobile.run("ip link set lo up");
+    for link in ["wlan0", "cell0"] {
+        net.carrier(link, true);
+        net::wait_for_carrier(&net.mobile, link);
+    }
+    prepare_to_block(&net.server);
+    block(&net.server, "udp", true);
+    let there = echo(&net.server);
+    let (allowed, tcp) = (there.to_string(), format!("{SERVER}:9899"));
+    let args = ["serve", "--bind", SERVER, "--allow", &allowed, "--tcp", &tcp];
+    let server = serve(&net.server, &args);
+    server.errors.line_with("TCP for networks without UDP at ");
+    // Without TCP at that port.
+    let late = finish(spawn(&net.mobile, &["connect", &format!("{SERVER}:9"), "--timeout", "7"]));
+    assert!(stderr(&late).contains("no answer for 7 s"), "{}", stderr(&late));
+    let local = format!("0:{there}");
+    let args = ["forward", SERVER, "-L", &local, TIMEOUT[0], TIMEOUT[1]];
+    let client = Forward::of(&mut net.mobile.msctp(&args));
+    let over_tcp = |line: &String| line.contains("no answer over UDP; connected over TCP");
+    assert!(client.notices.iter().any(over_tcp), "{:?}", client.notices);
+    assert!(is_open(&net.mobile.within(|| connect(client.at[0]))));
+}
+
 /// A tunnel over TCP, as programs of this machine see it.
 struct Tunnel {
     net: Net,
@@ -105,12 +135,15 @@ struct Tunnel {
 }
 
 impl Tunnel {
-    /// Starts both ends in a network that drops UDP.
-    fn start(security: &[&str]) -> Self {
+    /// Starts both ends, in networks that drop UDP.
+    fn start(networks: &[&str], security: &[&str]) -> Self {
         let net = Net::new();
         // The relay of TCP has a socket there.
         net.mobile.run("ip link set lo up");
-        net.carrier("cell0", true);
+        for name in networks {
+            net.carrier(name, true);
+            net::wait_for_carrier(&net.mobile, name);
+        }
         prepare_to_block(&net.server);
         block(&net.server, "udp", true);
         let tcp = format!("{SERVER}:9899");
@@ -153,7 +186,7 @@ fn a_tunnel_without_udp_goes_over_tcp_moves_and_returns_to_udp() {
     if has_no_tun() {
         return;
     }
-    let tunnel = Tunnel::start(&[]);
+    let tunnel = Tunnel::start(&["cell0"], &[]);
     tunnel.answers();
     // TCP follows the networks: it is bound to an interface, so it does not enter the tunnel.
     tunnel.net.carrier("wlan0", true);
@@ -173,7 +206,7 @@ fn a_tunnel_without_keys_of_clients_keeps_its_address_when_it_returns_to_udp() {
     let file = folder("moves-fallback-psk").join("psk");
     std::fs::write(&file, [7; 32]).expect("written");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("set");
-    let tunnel = Tunnel::start(&["--psk", file.to_str().expect("UTF-8")]);
+    let tunnel = Tunnel::start(&["wlan0", "cell0"], &["--psk", file.to_str().expect("UTF-8")]);
     tunnel.answers();
     tunnel.return_to_udp();
 }
