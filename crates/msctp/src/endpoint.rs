@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::catch_unwind;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::log;
 use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
 use crate::secure::Security;
-use crate::setup::{Again, Connecting, Incoming, OTHER_PORTS};
+use crate::setup::{Connecting, Incoming};
 use crate::shards::{Owned, Shards};
 use crate::slot::{Phase, Slot};
 use crate::state::{Shared, State};
@@ -60,15 +60,6 @@ const FIRST_DYNAMIC: u16 = 49_152;
 #[derive(Clone)]
 pub struct Endpoint {
     owned: Arc<Owned>,
-}
-
-/// An endpoint that it does not keep alive.
-pub(crate) struct WeakEndpoint(Weak<Owned>);
-
-impl WeakEndpoint {
-    pub(crate) fn upgrade(&self) -> Option<Endpoint> {
-        self.0.upgrade().map(|owned| Endpoint { owned })
-    }
 }
 
 /// Maximum number of shards, more than any machine has cores.
@@ -272,17 +263,13 @@ impl Endpoint {
         if peer.local_port.is_some() {
             return connecting;
         }
-        let endpoint = WeakEndpoint(Arc::downgrade(&self.owned));
-        connecting.with_other_ports(Again { endpoint, peer, config, left: OTHER_PORTS })
+        let owned = Arc::downgrade(&self.owned);
+        let begin = move || Some(Self { owned: owned.upgrade()? }.begin(&peer, &config, None));
+        connecting.with_other_ports(Box::new(begin))
     }
 
     /// Begins an association.
-    pub(crate) fn begin(
-        &self,
-        peer: &Peer,
-        config: &Config,
-        first: Option<u16>,
-    ) -> Result<Association, ConnectError> {
+    fn begin(&self, peer: &Peer, config: &Config, first: Option<u16>) -> Result<Association, ConnectError> {
         let (peer, config) = (peer.clone(), config.clone());
         let chosen = self.chosen_for(&peer);
         let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses.clone() };

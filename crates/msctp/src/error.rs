@@ -166,8 +166,8 @@ pub enum Refusal {
     },
     /// Another association of the peer has this end's address and SCTP port
     /// ([`Peer::local_port`](crate::Peer)): that of another host behind the same NAT, or of this one before it
-    /// was started again at another UDP port (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). From a random
-    /// port, the default, a set-up chooses another one instead.
+    /// was started again at another UDP port (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). From a
+    /// random port, the default, a set-up chooses another one instead.
     PortTaken,
     /// The peer does not accept this end's key or certificate, in its words.
     Key(String),
@@ -265,8 +265,8 @@ pub enum AssociationError {
     /// [`abort`](crate::Association::abort); the peer then connects again.
     ///
     /// A peer restarts an association if it connects from the same SCTP port
-    /// ([`Peer::local_port`](crate::Peer)) and UDP port. From a random port, the default, its new association comes
-    /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout.
+    /// ([`Peer::local_port`](crate::Peer)) and UDP port. From a random port, the default, its new association
+    /// comes through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout.
     #[error(
         "the peer restarted the association: what it had not acknowledged is lost, and its streams have ended"
     )]

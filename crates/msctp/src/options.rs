@@ -177,7 +177,8 @@ pub struct Peer {
     pub udp_port: u16,
     /// The peer's SCTP port. Default: [`DEFAULT_PORT`].
     pub port: u16,
-    /// The local SCTP port; `None` chooses a random free one, and another if a host behind the same NAT has it.
+    /// The local SCTP port; `None` chooses a random free one, and another if a host behind the same NAT has
+    /// it.
     pub local_port: Option<u16>,
     /// The local addresses to begin with, at least one of which the endpoint has a socket for. The first is
     /// the primary's. `None`: all that reach the peer. Add others later with

@@ -7,12 +7,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use msctp_proto::wire::CauseCode;
-use msctp_proto::{AbortReason, Agreed, Config, LossReason};
+use msctp_proto::{AbortReason, Agreed, LossReason};
 
 use crate::association::Association;
-use crate::endpoint::WeakEndpoint;
 use crate::error::{AssociationError, ConnectError};
-use crate::options::Peer;
 
 /// A set-up that [`Endpoint::connect`](crate::Endpoint::connect) began. Await it for the association.
 ///
@@ -25,29 +23,30 @@ pub struct Connecting {
     /// True if this end offers protection.
     offers: bool,
     /// What begins again from another SCTP port, if this end may choose it.
-    again: Option<Box<Again>>,
+    again: Option<Again>,
     early: bool,
 }
 
 /// A set-up to repeat from another random SCTP port: behind one NAT, two hosts may have the same. The peer then
 /// refuses the later one (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4).
-pub(crate) struct Again {
-    pub(crate) endpoint: WeakEndpoint,
-    pub(crate) peer: Peer,
-    pub(crate) config: Config,
-    pub(crate) left: u8,
+struct Again {
+    begin: Box<Begin>,
+    left: u8,
 }
 
+/// Begins from another random port; `None` if the endpoint is gone.
+pub(crate) type Begin = dyn Fn() -> Option<Result<Association, ConnectError>> + Send + Sync;
+
 /// Number of other ports to try: even with a tenth of them in use behind a NAT, all are in one of a million.
-pub(crate) const OTHER_PORTS: u8 = 5;
+const OTHER_PORTS: u8 = 5;
 
 impl Connecting {
     pub(crate) fn new(begun: Result<Association, ConnectError>, udp_port: u16, offers: bool) -> Self {
         Self { begun: Some(begun), udp_port, offers, again: None, early: false }
     }
 
-    pub(crate) fn with_other_ports(self, again: Again) -> Self {
-        Self { again: Some(Box::new(again)), ..self }
+    pub(crate) fn with_other_ports(self, begin: Box<Begin>) -> Self {
+        Self { again: Some(Again { begin, left: OTHER_PORTS }), ..self }
     }
 
     /// Begins again from another port, if the peer refused this one. Returns whether it did.
@@ -55,10 +54,11 @@ impl Connecting {
         let taken = Some(CauseCode::RESTART_WITH_NEW_PORT.0);
         let is_taken =
             matches!(error, AssociationError::Lost(LossReason::PeerAborted { cause, .. }) if *cause == taken);
-        let Some(again) = self.again.as_mut().filter(|again| is_taken && again.left > 0) else { return false };
-        let Some(endpoint) = again.endpoint.upgrade() else { return false };
+        let Some(again) = self.again.as_mut().filter(|again| is_taken && again.left > 0) else {
+            return false;
+        };
         again.left -= 1;
-        let begun = endpoint.begin(&again.peer, &again.config, None);
+        let Some(begun) = (again.begin)() else { return false };
         #[cfg(feature = "tls")]
         if let (true, Ok(association)) = (self.early, &begun) {
             association.start_early();
