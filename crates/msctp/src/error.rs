@@ -165,8 +165,8 @@ pub enum Refusal {
         reason: String,
     },
     /// Another association of the peer has this end's address and SCTP port
-    /// ([`Peer::local_port`](crate::Peer)): that of another host behind the same NAT, or of this one before it
-    /// was started again at another UDP port (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). From a
+    /// ([`Peer::local_port`](crate::Peer)): that of another host behind the same NAT, or of this one before
+    /// it was started again at another UDP port (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). From a
     /// random port, the default, a set-up chooses another one instead.
     PortTaken,
     /// The peer does not accept this end's key or certificate, in its words.

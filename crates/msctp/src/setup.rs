@@ -27,8 +27,8 @@ pub struct Connecting {
     early: bool,
 }
 
-/// A set-up to repeat from another random SCTP port: behind one NAT, two hosts may have the same. The peer then
-/// refuses the later one (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4).
+/// A set-up to repeat from another random SCTP port: behind one NAT, two hosts may have the same. The peer
+/// then refuses the later one (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4).
 struct Again {
     begin: Box<Begin>,
     left: u8,

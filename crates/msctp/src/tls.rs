@@ -220,8 +220,8 @@ impl Tls {
         self
     }
 
-    /// Sets the AEAD provider for packets. Default: ring. Another one: `protection::AwsLcRs`, with the feature
-    /// `aws-lc-rs`.
+    /// Sets the AEAD provider for packets. Default: ring. Another one: `protection::AwsLcRs`, with the
+    /// feature `aws-lc-rs`.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.provider = provider;

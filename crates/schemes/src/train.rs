@@ -3,8 +3,8 @@
 //! The bottleneck spreads the packets; the time between the first and the last answer gives its rate. The
 //! answers are small, so that the way back spreads them less. A train measures what an instant offers: the
 //! caller repeats it and averages. Answers that a busy host reads together show no spread: of those the round
-//! trip tells, which is longer than without a queue. A shaper with a token bucket passes a short one at its line rate; of a
-//! long one only the second half counts, which a bucket of 48 kB does not pass.
+//! trip tells, which is longer than without a queue. A shaper with a token bucket passes a short one at its
+//! line rate; of a long one only the second half counts, which a bucket of 48 kB does not pass.
 
 use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
 use msctp_units::{Rate, Span, Time};
@@ -202,8 +202,8 @@ mod tests {
         assert_eq!(train.poll_estimate().unwrap().available, Rate::from_mbps(12));
     }
 
-    /// 8 packets of 1500 bytes, whose answers a busy host reads at once: 96,000 bits in the 12 ms by which the
-    /// round trip is longer than without a queue.
+    /// 8 packets of 1500 bytes, whose answers a busy host reads at once: 96,000 bits in the 12 ms by which
+    /// the round trip is longer than without a queue.
     #[test]
     fn answers_that_are_read_together_show_no_spread() {
         let mut train = sent(8);

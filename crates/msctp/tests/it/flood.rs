@@ -82,8 +82,8 @@ impl Flood {
         }
     }
 
-    /// Sets an association up from this SCTP port, and sends the recorded ClientHello. Returns the packet with
-    /// it, which begins with the COOKIE ECHO.
+    /// Sets an association up from this SCTP port, and sends the recorded ClientHello. Returns the packet
+    /// with it, which begins with the COOKIE ECHO.
     async fn set_up(&mut self, port: u16) -> Vec<u8> {
         let mut init = self.init.clone();
         init[..2].copy_from_slice(&port.to_be_bytes());

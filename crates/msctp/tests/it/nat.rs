@@ -116,7 +116,8 @@ async fn rebind(security: Security) {
         packet[8..12].copy_from_slice(&checksum.to_le_bytes());
         attacker.send_to(&packet, server.local_addresses()[0]).await.unwrap();
         if tag == 0 {
-            // The INIT of another host is refused, and where it came from; the association goes on where it was.
+            // The INIT of another host is refused, and where it came from; the association goes on where it
+            // was.
             let mut answer = [0; 2048];
             let answered = soon(attacker.recv_from(&mut answer)).await;
             assert_eq!(answer[12], 6, "ABORT, {answered:?}");

@@ -1,5 +1,6 @@
-//! Another association from the peer's IP address and SCTP port: a restart if it comes from the peer's UDP port,
-//! and otherwise that of another host behind the peer's NAT, which restarts nothing and chooses another port.
+//! Another association from the peer's IP address and SCTP port: a restart if it comes from the peer's UDP
+//! port, and otherwise that of another host behind the peer's NAT, which restarts nothing and chooses another
+//! port.
 
 use crate::common;
 use crate::nat::{Nat, in_clear_and_protected};
@@ -235,7 +236,8 @@ async fn with_shared_keys_nobody_restarts_without_them() {
     continues(&up.association, &up.accepted).await;
 }
 
-/// Connects through the client's NAT from its SCTP port at another endpoint: the server's association restarts.
+/// Connects through the client's NAT from its SCTP port at another endpoint: the server's association
+/// restarts.
 async fn restart(at: SocketAddr) -> (Endpoint, Association) {
     let client = endpoint();
     let association =

@@ -215,8 +215,8 @@ impl Association {
         self.encapsulation().map(|encapsulation| encapsulation.source)
     }
 
-    /// Returns the UDP ports of the peer and of the packet that is being handled, if they differ: behind a NAT
-    /// another host may have the peer's address and SCTP port.
+    /// Returns the UDP ports of the peer and of the packet that is being handled, if they differ: behind a
+    /// NAT another host may have the peer's address and SCTP port.
     pub(super) fn other_source_port(&self, at: PathAddr) -> Option<EncapsulationPorts> {
         let encapsulation = self.encapsulation()?;
         let (current, new) = (encapsulation.port(at), encapsulation.source);
@@ -389,9 +389,9 @@ impl Association {
         })
     }
 
-    /// Sends the answer to a HEARTBEAT or an ASCONF that came from a candidate there too: the peer sees no error
-    /// of its path while its port is being validated, and may send nothing but ASCONFs from an address that is
-    /// not added yet (RFC 5061 §5.3 F1), so that nothing else could validate it.
+    /// Sends the answer to a HEARTBEAT or an ASCONF that came from a candidate there too: the peer sees no
+    /// error of its path while its port is being validated, and may send nothing but ASCONFs from an address
+    /// that is not added yet (RFC 5061 §5.3 F1), so that nothing else could validate it.
     pub(super) fn answer_candidate(&mut self, at: PathAddr, answer: &impl EncodeChunk) {
         let Some(source) = self.encapsulation().map(|encapsulation| encapsulation.source) else {
             return;

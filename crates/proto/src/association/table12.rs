@@ -167,11 +167,12 @@ impl Association {
         true
     }
 
-    /// Answers the COOKIE ECHO of a host behind the peer's NAT, which began with the peer's SCTP port while the
-    /// peer did: neither tag is of this association, whose UDP port is another
+    /// Answers the COOKIE ECHO of a host behind the peer's NAT, which began with the peer's SCTP port while
+    /// the peer did: neither tag is of this association, whose UDP port is another
     /// (draft-tuexen-tsvwg-sctp-udp-encaps-cons-03 §4.4). In silence that host would wait for a minute.
     fn refuse_other_host(&mut self, now: Time, at: PathAddr, cookie: &Cookie, jar: &mut CookieJar) -> bool {
-        let other = cookie.tags.local_tag != self.tags.local_tag && cookie.tags.peer_tag != self.tags.peer_tag;
+        let other =
+            cookie.tags.local_tag != self.tags.local_tag && cookie.tags.peer_tag != self.tags.peer_tag;
         let Some(ports) = self.other_source_port(at).filter(|_| other) else { return false };
         if jar.may_answer_set_up(now, at.remote) {
             let causes = [Cause::RestartWithNewPort(ports)];

@@ -173,8 +173,8 @@ fn in_clear_a_translated_address_of_the_other_family_is_not_used() {
     assert!(stopped > 15 && ended.is_none(), "{stopped} {ended:?}");
 }
 
-/// A mobile with two interfaces behind one router, whose public address both have: the first goes down at 5 s,
-/// and the second comes up at `up`. The router keeps the first one's translation.
+/// A mobile with two interfaces behind one router, whose public address both have: the first goes down at 5
+/// s, and the second comes up at `up`. The router keeps the first one's translation.
 fn one_router(protection: &str, from: &str, up: &str) -> String {
     format!(
         r#"
