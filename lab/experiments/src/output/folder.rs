@@ -440,8 +440,7 @@ mod tests {
         // Only the records of results count.
         fs::write(dir.join("run.json"), "{ \"command\": \"make\" }").unwrap();
         assert!(refused(Kind::Run).unwrap_err().contains("run.json is not an output of msctp"));
-        fs::write(dir.join("run.json"), "{ \"kind\": \"sim\", \"command\": \"msctp-lab sim a.toml\" }")
-            .unwrap();
+        fs::write(dir.join("run.json"), "{ \"kind\": \"sim\", \"command\": \"msctp sim a.toml\" }").unwrap();
         assert_eq!(refused(Kind::Run), Ok(()));
         let why = refused(Kind::Report).unwrap_err();
         assert!(why.starts_with("the folder has a run of msctp-lab sim: want"), "{why}");
@@ -471,7 +470,7 @@ mod tests {
         fs::create_dir_all(out.join("kim-koh/figures")).unwrap();
         for place in [out.clone(), out.join("kim-koh")] {
             fs::write(place.join("index.html"), "").unwrap();
-            fs::write(place.join("provenance.json"), "{ \"command\": \"msctp-lab reproduce\" }").unwrap();
+            fs::write(place.join("provenance.json"), "{ \"command\": \"msctp reproduce\" }").unwrap();
         }
         fs::write(out.join("data/runs.csv"), "").unwrap();
         fs::write(out.join("notes"), "mine").unwrap();
