@@ -471,14 +471,17 @@ fn is_too_long(_error: &io::Error) -> bool {
 
 /// Permits or forbids fragmentation of the next packets by IP. `UdpSocketState` forbids it and ignores the
 /// kernel's PMTU; so does this, for a forged Packet Too Big message sets that, and networks drop fragments.
+/// Over IPv6 it sets `IPV6_DONTFRAG` as well, which alone forbids fragments.
 #[cfg(target_os = "linux")]
 fn allow_fragments(socket: &Udp, local: SocketAddr, allowed: bool) -> io::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt::Ipv6DontFrag};
     use rustix::net::sockopt::{
         Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6, set_ip_mtu_discover, set_ipv6_mtu_discover,
     };
     if local.is_ipv4() {
         set_ip_mtu_discover(socket, if allowed { V4::OMIT } else { V4::PROBE })?;
     } else {
+        setsockopt(socket, Ipv6DontFrag, &!allowed)?;
         set_ipv6_mtu_discover(socket, if allowed { V6::OMIT } else { V6::PROBE })?;
     }
     Ok(())
@@ -636,6 +639,50 @@ mod tests {
                 }
             }
         });
+    }
+
+    /// A chunk that was cut for IPv4 has 20 bytes too many for IPv6 (RFC 9260 §6.9).
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_packet_beyond_the_mtu_leaves_in_fragments_over_both_families() {
+        // A thread has a network of its own, whose loopback has the MTU of Ethernet.
+        let thread = std::thread::spawn(|| {
+            if let Err(error) = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET) {
+                assert!(std::env::var_os("MSCTP_NEED_NETNS").is_none(), "{error}");
+                return;
+            }
+            let mut ip = std::process::Command::new("ip");
+            let Ok(status) = ip.args("link set lo up mtu 1500".split(' ')).status() else { return };
+            assert!(status.success());
+            run(async {
+                let mut batch = Batch::default();
+                for address in ["127.0.0.1:0", "[::1]:0"] {
+                    let (from, to) = (bound(address), bound(address));
+                    for fragment in [Fragment::Here, Fragment::Anywhere] {
+                        let (to, bytes) = (to.local(), &[7; 1472 + 20][..]);
+                        let packet =
+                            Outgoing { from: None, to, bytes, segment_size: None, ecn: None, fragment };
+                        assert_eq!(from.send(&packet).expect(address).bytes, bytes.len(), "{address}");
+                    }
+                    let mut got = Vec::new();
+                    while got.len() < 2 {
+                        got.extend(receive(&to, &mut batch).await);
+                    }
+                    assert!(got.iter().all(|(_, _, bytes)| bytes.len() == 1472 + 20), "{address}");
+                    // Later packets are not fragmented.
+                    let probe = Outgoing {
+                        from: None,
+                        to: to.local(),
+                        bytes: &[7; 1600],
+                        segment_size: None,
+                        ecn: None,
+                        fragment: Fragment::Never,
+                    };
+                    assert_eq!(from.send(&probe).unwrap().too_long, Some(1600), "{address}");
+                }
+            });
+        });
+        thread.join().unwrap();
     }
 
     #[test]
