@@ -215,8 +215,8 @@ fn without_an_answer_every_network_is_tried_again_and_again() {
     assert!(inits.len() <= 3 * 9, "{}", inits.len());
 }
 
-/// RFC 9260 §6.3.3 E2: T1-init backs off, however many pairs of addresses the INITs go over. Every pair has its
-/// INIT as soon as before.
+/// RFC 9260 §6.3.3 E2: T1-init backs off, however many pairs of addresses the INITs go over. Every pair has
+/// its INIT as soon as before.
 #[test]
 fn more_networks_and_addresses_do_not_shorten_the_set_up() {
     for (networks, addresses) in [(1, 1), (2, 1), (3, 2), (2, 8)] {
