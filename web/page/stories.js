@@ -86,10 +86,10 @@ const STORIES = [
     values: [],
     word: "transport",
     variants: [
-      { id: "sctp", label: "SCTP", about: "moves to the second address at 12 s", values: [], flow: "download" },
+      { id: "sctp", label: "SCTP", about: "moves to the second address at 10 s", values: [], flow: "download" },
       {
         id: "tcp", label: "TCP", about: "has one address (CUBIC, SACK)", flow: "download-tcp",
-        values: [["association.download.start", "\"20s\""], ["tcp.download-tcp.start", "\"0s\""]],
+        values: [["association.download.start", "\"20s\""], ["tcp.download-tcp.start", "\"0s\""], ["action.move", null]],
       },
     ],
     policies: ["tcp", "sctp"],
