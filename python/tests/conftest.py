@@ -65,5 +65,7 @@ def command() -> Command:
     """The command of the same sources: ``MSCTP_COMMAND``, else that of a debug build."""
     path = os.environ.get("MSCTP_COMMAND", str(ROOT / "target/debug/msctp-lab"))
     if not Path(path).exists():
-        pytest.fail(f"there is no {path}: build it with `cargo build -p msctp-lab`, or name another in MSCTP_COMMAND")
+        pytest.fail(
+            f"there is no {path}: build it with `cargo build -p msctp-lab`, or name another in MSCTP_COMMAND"
+        )
     return Command(path)
