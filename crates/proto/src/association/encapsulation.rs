@@ -425,9 +425,8 @@ impl Association {
                 check.candidates.clear();
             }
         } else if known && check.phase == Phase::Asking {
-            // The old port was asked at the same time or before.
-            // The old port's answer may stand in a queue that the other's does not: behind one router the peer
-            // may have two networks.
+            // The old port was asked at the same time or before. The old port's answer may stand in a queue
+            // that the other's does not: behind one router the peer may have two networks.
             let usual = self.paths.get(check.path).and_then(|path| path.rtt.srtt()).unwrap_or_default();
             let grace = (usual + usual / 4).saturating_sub(rtt).max(rtt / 4).max(LEAST_GRACE);
             (check.phase, check.due) = (Phase::Answered(port), now + grace);
