@@ -18,14 +18,17 @@ class Hosts:
     def __init__(self):
         self.holders = []
         atexit.register(self.end)
-        for _ in range(2):
-            self.holders.append(subprocess.Popen(["unshare", "--net", "sleep", "infinity"]))
-        self.mobile, self.server = (["nsenter", "--net", "--target", str(holder.pid)] for holder in self.holders)
-        for holder in self.holders:
-            while "sleep" not in open(f"/proc/{holder.pid}/comm").read():
-                time.sleep(0.01)
-        for host in (self.mobile, self.server):
-            run(*host, "ip", "link", "set", "lo", "up")
+        self.mobile, self.server = self.host(), self.host()
+
+    def host(self):
+        """One more host: the words before a command that runs there."""
+        holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        self.holders.append(holder)
+        while "sleep" not in open(f"/proc/{holder.pid}/comm").read():
+            time.sleep(0.01)
+        words = ["nsenter", "--net", "--target", str(holder.pid)]
+        run(*words, "ip", "link", "set", "lo", "up")
+        return words
 
     def end(self):
         for holder in self.holders:

@@ -16,6 +16,8 @@ KINDS = ("make before break", "break before make")
 class Network(Hosts):
     """The hosts with their links."""
 
+    address = SERVER
+
     def __init__(self, mptcp=False, shaped=True):
         super().__init__()
         self.mptcp, self.shaped = mptcp, shaped

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from namespaces import run
-from network import LINKS, SERVER, Network
+from network import Network
 from services import ECHO, SSH, WEB
 
 NAMES = {
@@ -22,14 +22,17 @@ class Transport:
     """One way, set up in namespaces of its own."""
 
     network: Network
-    # The host at which the mobile's programs find the server.
-    host: str = SERVER
+    # The host at which the mobile's programs find the server; the server's own address unless the transport has another.
+    host: str = None
     # What precedes every program, at both ends.
     prefix: list = field(default_factory=list)
     # Port of the SOCKS proxy at the mobile that carries datagrams.
     socks: int = None
     processes: list = field(default_factory=list)
     logs: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.host = self.network.address
 
     def start(self, namespace, *command, log, env=None):
         self.logs.append(log)
@@ -61,9 +64,9 @@ class Transport:
         self.network.end()
 
 
-def open_transport(name, msctp, folder, shaped=True):
-    network = Network(mptcp=name == "mptcp", shaped=shaped)
-    transport = Transport(network)
+def open_transport(name, msctp, folder, network=None):
+    """Sets up a way to the server, on a network of its own unless one is given."""
+    transport = Transport(network or Network(mptcp=name == "mptcp"))
     {"tcp": lambda *_: None, "mptcp": mptcp, "wireguard": wireguard, "forward": forward, "tunnel": tunnel}[name](
         transport, msctp, folder)
     return transport
@@ -88,7 +91,7 @@ def wireguard(transport, _msctp, folder):
         until(lambda end=end: os.path.exists(f"/var/run/wireguard/{end}.sock"))
         settings = ["listen-port", "51820", "private-key", keys[end][0], "peer", keys[peer][1], "allowed-ips", "10.10.0.0/24"]
         if end == "wgm":
-            settings += ["endpoint", f"{SERVER}:51820", "persistent-keepalive", "25"]
+            settings += ["endpoint", f"{network.address}:51820", "persistent-keepalive", "25"]
         run(*namespace, "wg", "set", end, *settings)
         run(*namespace, "ip", "address", "add", address, "dev", end)
         run(*namespace, "ip", "link", "set", end, "up")
@@ -98,19 +101,19 @@ def wireguard(transport, _msctp, folder):
 def forward(transport, msctp, folder):
     network = transport.network
     allow = [word for port in (SSH, WEB, ECHO) for word in ("--allow", f"127.0.0.1:{port}")]
-    transport.start(network.server, msctp, "serve", "--bind", SERVER, *allow, log=f"{folder}/serve.log", env=home(folder, "serve"))
+    transport.start(network.server, msctp, "serve", "--bind", network.address, *allow, log=f"{folder}/serve.log", env=home(folder, "serve"))
     local = [word for port in (SSH, WEB) for word in ("-L", f"{port}:127.0.0.1:{port}")]
     time.sleep(1)
-    transport.start(network.mobile, msctp, "forward", *local, "-D", "1080", SERVER, log=f"{folder}/forward.log", env=home(folder, "forward"))
+    transport.start(network.mobile, msctp, "forward", *local, "-D", "1080", network.address, log=f"{folder}/forward.log", env=home(folder, "forward"))
     transport.host, transport.socks = "127.0.0.1", 1080
 
 
 def tunnel(transport, msctp, folder):
     network = transport.network
-    transport.start(network.server, msctp, "serve", "--bind", SERVER, "--tunnel", "10.7.0.1/24",
+    transport.start(network.server, msctp, "serve", "--bind", network.address, "--tunnel", "10.7.0.1/24",
                     log=f"{folder}/serve.log", env=home(folder, "serve"))
     time.sleep(1)
-    transport.start(network.mobile, msctp, "tunnel", SERVER, "--route", "10.7.0.1/32", log=f"{folder}/tunnel.log", env=home(folder, "tunnel"))
+    transport.start(network.mobile, msctp, "tunnel", network.address, "--route", "10.7.0.1/32", log=f"{folder}/tunnel.log", env=home(folder, "tunnel"))
     transport.host = "10.7.0.1"
 
 
