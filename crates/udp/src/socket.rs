@@ -646,7 +646,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_packet_beyond_the_mtu_leaves_in_fragments_over_both_families() {
         // A thread has a network of its own, whose loopback has the MTU of Ethernet.
-        let thread = std::thread::spawn(|| {
+        let test = || {
             if let Err(error) = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET) {
                 assert!(std::env::var_os("MSCTP_NEED_NETNS").is_none(), "{error}");
                 return;
@@ -681,8 +681,8 @@ mod tests {
                     assert_eq!(from.send(&probe).unwrap().too_long, Some(1600), "{address}");
                 }
             });
-        });
-        thread.join().unwrap();
+        };
+        std::thread::scope(|threads| threads.spawn(test).join()).unwrap();
     }
 
     #[test]
