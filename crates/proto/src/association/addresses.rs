@@ -438,9 +438,13 @@ impl Association {
 
     /// Limits the answers to a packet with ASCONFs to the credit that other replies have left. A cached
     /// answer can be much longer than the retransmitted ASCONF (RFC 5061 §5.2 E2).
-    pub(super) fn limit_asconf_acks(&mut self, at: PathAddr) {
+    pub(super) fn limit_asconf_acks(&mut self) {
         let to = self.readdressing.answer_at;
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
+    }
+
+    /// Answers the ASCONFs of a packet from a candidate there too.
+    pub(super) fn answer_asconfs_at_candidate(&mut self, at: PathAddr) {
         if !self.is_candidate(at) {
             return;
         }

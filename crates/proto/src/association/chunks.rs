@@ -103,7 +103,8 @@ impl Association {
             first = first && rest.first() == Some(&ChunkType::AUTH.0);
         }
         if seen.asconf && self.state != State::Closed {
-            self.limit_asconf_acks(at);
+            self.limit_asconf_acks();
+            self.answer_asconfs_at_candidate(at);
             self.allow_early_data(at, packet);
         }
         if (seen.control || self.paths.data_path().is_none())

@@ -45,7 +45,7 @@ pub(crate) fn follow(association: &mut Association, moves: &mut Moves, links: &L
     }
     let paths: Vec<PathStats> = association.paths().collect();
     add_new(association, moves, links, (&paths, now));
-    free_waiting(association, links, (&paths, now));
+    free_waiting(association, links, now);
     list_heard(association, moves, &paths, now);
     if let Some((path, cause)) = better(association, links, moves, &paths, now)
         && association.choose_primary(now, path.id, cause).is_ok()
@@ -114,7 +114,7 @@ fn add_new(
     new.sort_by_key(|ip| links.rank(*ip));
     // No path works: one request has everything the peer needs to know.
     let mut lost = paths.iter().all(|path| links.is_doomed(path.at.local));
-    let stuck = !paths.iter().any(|path| carries(path, links));
+    let stuck = is_stranded(association, links);
     let probe = links.probe(association.policy_measures());
     let peer = association.remotes();
     for ip in new {
@@ -153,8 +153,8 @@ fn add_new(
 }
 
 /// Has addresses whose request waits for a path speak for themselves, if none works.
-fn free_waiting(association: &mut Association, links: &Links, (paths, now): (&[PathStats], Time)) {
-    if paths.iter().any(|path| carries(path, links)) {
+fn free_waiting(association: &mut Association, links: &Links, now: Time) {
+    if !is_stranded(association, links) {
         return;
     }
     for ip in association.locals() {
